@@ -21,7 +21,7 @@ import contextlib
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from tornado.httpserver import HTTPServer
@@ -92,17 +92,15 @@ class Dashboard:
         """Listen at a port of this machine, 0 for a free one. Raises OSError."""
         sockets = bind_sockets(port, HOST)
         self.port = sockets[0].getsockname()[1]
+        own = {"dashboard": self}
         rows: list[Any] = [
-            (path, handler, {"dashboard": self})
-            for path, handler in (
-                ("/", _Html),
-                ("/events", _Events),
-                ("/conversation", _Conversation),
-                ("/exchange", _One),
-            )
+            ("/", _Html, own),
+            ("/events", _Events, own),
+            ("/conversation", _Detail, {**own, "find": self._board.conversation}),
+            ("/exchange", _Detail, {**own, "find": self._board.exchange}),
         ]
         application = Application(rows, log_function=lambda handler: None, default_handler_class=_Nothing,
-                                  default_handler_args={"dashboard": self})  # fmt: skip
+                                  default_handler_args=own)  # fmt: skip
         self._server = HTTPServer(
             application, idle_connection_timeout=_PATIENCE, max_body_size=0, max_header_size=1 << 14
         )
@@ -187,15 +185,7 @@ class Dashboard:
 
     async def detail(self, make: Callable[[], Object] | None) -> bytes | None:
         """Return an object as JSON, made in a thread; None if there is none."""
-        if make is None:
-            return None
-        return await asyncio.to_thread(lambda: dump_printable(make()))
-
-    def conversation(self, name: str) -> Awaitable[bytes | None]:
-        return self.detail(self._board.conversation(name))
-
-    def exchange(self, name: str) -> Awaitable[bytes | None]:
-        return self.detail(self._board.exchange(name))
+        return None if make is None else await asyncio.to_thread(lambda: dump_printable(make()))
 
     def fail(self, error: BaseException) -> None:
         """Log a failure of a request, once."""
@@ -261,18 +251,17 @@ class _Html(_Handler):
         self.finish(page)
 
 
-class _Conversation(_Handler):
-    """The exchanges of a conversation and the paths of its calls."""
+class _Detail(_Handler):
+    """The exchanges of a conversation and the paths of its calls, or the details of one exchange: what `find` returns."""
+
+    def initialize(
+        self, dashboard: Dashboard, find: Callable[[str], Callable[[], Object] | None] = lambda _: None
+    ) -> None:
+        super().initialize(dashboard)
+        self._find = find
 
     async def get(self) -> None:
-        self.answer(await self.dashboard.conversation(self.get_query_argument("id", "", strip=False)))
-
-
-class _One(_Handler):
-    """The details of one exchange."""
-
-    async def get(self) -> None:
-        self.answer(await self.dashboard.exchange(self.get_query_argument("id", "", strip=False)))
+        self.answer(await self.dashboard.detail(self._find(self.get_query_argument("id", "", strip=False))))
 
 
 class _Nothing(_Handler):

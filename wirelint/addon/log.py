@@ -169,11 +169,6 @@ class Failures:
         recorder.fail(culprit, error)
         self.log(culprit, error)
 
-    def add(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
-        """Record a failure that leaves the exchange readable."""
-        recorder.add_fault(culprit, error)
-        self.log(culprit, error)
-
     def rule(self, name: str, error: Exception) -> None:
         self.log(f"rule {name}", error)
 
@@ -209,8 +204,10 @@ class FailOpen(NamedTuple):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, Exception):
             return False
-        if self.recorder is None:
-            self.failures.log(self.culprit, error)
-        else:
-            (self.failures.add if self.readable else self.failures.fail)(self.recorder, self.culprit, error)
+        if self.recorder is not None and not self.readable:
+            self.failures.fail(self.recorder, self.culprit, error)
+            return True
+        if self.recorder is not None:
+            self.recorder.add_fault(self.culprit, error)
+        self.failures.log(self.culprit, error)
         return True

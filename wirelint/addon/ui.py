@@ -12,8 +12,10 @@ import logging
 import shutil
 import sys
 import threading
+import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mitmproxy import contentviews, ctx, flow, http, websocket
@@ -40,32 +42,9 @@ NAME = "LLM exchange"
 _OURS = 100.0
 _NOT_OURS = -1.0
 
-_IN_CONSOLE: dict[Style, str] = {
-    "head": "header",
-    "speaker": "header",
-    "text": "text",
-    "thinking": "content_none",
-    "remark": "content_none",
-    "call": "replay",
-    "result": "text",
-    "failed": "error",
-    "minus": "to_client",
-    "plus": "Token_Name_Tag",
-    "error": "error",
-    "warning": "warn",
-    "info": "offset",
-}
-"""mitmproxy 11: names of its palettes."""
-_IN_BROWSER: dict[Style, str] = {
-    **_IN_CONSOLE,
-    "call": "Token_Keyword_Constant",
-    "result": "Token_Name_Tag",
-    "failed": "Token_Literal_String",
-    "minus": "Token_Literal_String",
-    "error": "Token_Literal_String header",
-    "warning": "Token_Literal_Number header",
-}
-"""mitmproxy 11: classes of mitmweb's style sheet."""
+_STYLES: dict[str, dict[Style, str]] = tomllib.loads(
+    Path(__file__).with_name("styles.toml").read_text(encoding="utf-8")
+)
 
 
 class ExchangeView:
@@ -151,7 +130,7 @@ class View:
         websocket_message: object = None,
         **_: object,
     ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
-        styles = _IN_CONSOLE if _is_console() else _IN_BROWSER
+        styles = _STYLES["console"] | ({} if _is_console() else _STYLES["browser"])
         page = self._viewer.page(data, flow, http_message or websocket_message)
         return NAME, ([(styles[span.style], span.text) for span in line] or [("text", " ")] for line in page)
 

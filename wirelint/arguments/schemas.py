@@ -359,8 +359,7 @@ def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
 def _combined(
     own: Json, schema: dict[str, Json], root: Json, depth: int, kind: str, inner: Callable[[Json], Json]
 ) -> Json:
-    """Return `own` combined with the constraints of the other schemas for the value. `inner`: the schema for the place
-    in one of them."""
+    """Return `own` with the other schemas' constraints on the value. `inner`: the schema for the place in one of them."""
     choices = (
         _one_of([inner(option) for option in options if kind in kinds(option, root, depth)])
         for options in _alternatives(schema)

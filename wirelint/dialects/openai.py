@@ -76,8 +76,7 @@ def _read_unaddressed(reader: Reader, header: Match) -> Reading:
 
 
 def _without_type(reader: Reader, written: str) -> str:
-    """Return the recipient without a channel or a type glued to it (`to=functions.lookupjson`), if that makes it a
-    declared tool."""
+    """Return the recipient without a glued channel or type (`to=functions.lookupjson`), if a declared tool is left."""
     whole = _HARMONY.last_type.sub("", written)
     known = reader.resolve(written) in reader.tools or reader.resolve(whole) not in reader.tools
     return written if known else whole

@@ -160,8 +160,7 @@ def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
 
 
 def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) -> bool:
-    """Return True if a call of an unknown tool may follow: with an argument, and closed. A stretch without one is not
-    read again."""
+    """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
     if position < reader.dead.get(grammar.head, 0):
         return False
     at = _skip_space(reader, end)

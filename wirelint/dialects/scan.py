@@ -262,8 +262,7 @@ def _is_cut(reader: Reader, mark: Match) -> bool:
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    """Try the families at an opener. The name of an undeclared tool counts only if no other family may read a declared
-    one."""
+    """Try the families at an opener. An undeclared tool counts only if no other family may read a declared one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
     for family, openers in _readers_for(reader.shadow[position]):

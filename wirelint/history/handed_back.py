@@ -169,8 +169,7 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
 
 
 def never_ran(tool: Tool, wire: McpLedger) -> str:
-    """Return a message if a server seen on this wire offers a declared tool and no call has reached it; else an empty
-    string."""
+    """Return a message if a server on this wire offers a declared tool and no call has reached it; else an empty one."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
         return ""

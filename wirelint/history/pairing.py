@@ -153,8 +153,7 @@ class _Pairer:
         self.pairs[number] = Pair(pair.call, pair.position, answer)
 
     def _unanswered(self, before: int) -> list[int]:
-        """Return the unanswered calls before a message, the nearest turn first and in order within it; a limited
-        number."""
+        """Return the last unanswered calls before a message, the nearest turn first and in order within it."""
         end = bisect.bisect_left(self.open, before, key=lambda number: self.pairs[number].position)
         near = self.open[max(end - 4 * _COMPARED, 0) : end]
         numbers = [number for number in near if self.pairs[number].answer is None][-_COMPARED:]
@@ -174,8 +173,7 @@ class _Pairer:
         return self._may_repeat(answer) if free else True
 
     def _may_repeat(self, answer: Answer) -> bool:
-        """Return True if a result may be a further answer to an answered call, in an API that does not count
-        results."""
+        """Return True if a result may be a further answer to a call, in an API that does not count results."""
         if self.history.is_counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
@@ -443,8 +441,7 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
 
 
 def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) -> str | None:
-    """Return the part before the number of Kimi's own ids, if this id is one or would count as a broken one; else
-    None."""
+    """Return the part before the number of Kimi's ids, if this id is one or would count as a broken one."""
     if not name:
         return None
     form = form_of(id_)

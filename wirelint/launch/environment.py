@@ -14,6 +14,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,52 +24,20 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import certifi
 
 Mode = Literal["auto", "proxy", "base-url"]
-PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-REPLACING = (
-    "SSL_CERT_FILE",  # OpenSSL, and with it Python's ssl and httpx; Go; uv
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "AWS_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "PIP_CERT",
-    "CARGO_HTTP_CAINFO",
-    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-)
-ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
-BASE_URLS = {
-    "OPENAI_BASE_URL": "https://api.openai.com/v1",
-    "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
-    "GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com",
-    "CO_API_URL": "https://api.cohere.com",
-    "GROQ_BASE_URL": "https://api.groq.com",
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("environment.toml").read_text(encoding="utf-8"))
+PROXIES: list[str] = _TABLE["proxies"]
+REPLACING: list[str] = _TABLE["replacing"]
+ADDING: list[str] = _TABLE["adding"]
+BASE_URLS: dict[str, str] = _TABLE["base_urls"]
 """Variables that clients read, with their default URLs."""
-
-KNOWN_BASE_URLS = (
-    *BASE_URLS,
-    "OPENAI_API_BASE",
-    "AZURE_OPENAI_ENDPOINT",
-    "ANTHROPIC_VERTEX_BASE_URL",
-    "OLLAMA_HOST",
-)
-"""`BASE_URLS`, and variables that are redirected only if set: they have no default, or would override another one."""
-
+KNOWN_BASE_URLS = [*BASE_URLS, *_TABLE["redirected_if_set"]]
 CA_FILE = "mitmproxy-ca-cert.pem"
 """mitmproxy's own authority, in its `confdir`."""
-
-_SYSTEM = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
+_SYSTEM: list[str] = _TABLE["system_authorities"]
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOCAL = ("localhost", "127.0.0.1")
-_READ_PROXIES = frozenset(
-    {"claude", "codex", "gemini", "curl", "wget", "git", "pip", "uv", "uvx", "aider", "deno", "bun"}
-)
-"""Commands that read proxy variables with every version of Node. Python programs read them too."""
+_READ_PROXIES = frozenset[str](_TABLE["read_proxies"])
 
 
 class AddressError(ValueError):

@@ -401,20 +401,7 @@ def _load() -> dict[str, Fault]:
 
 FAULTS: dict[str, Fault] = _load()
 
-_HISTORY = "the client writes the history of a request; send one that is wrong"
-_PROMPT = "the client writes the prompt of a request; send one that is wrong"
-
-NOT_PLAYED: dict[str, str] = {
-    "mangled-id": _HISTORY,
-    "orphan-result": _HISTORY,
-    "missing-result": _HISTORY,
-    "role-order": _HISTORY,
-    "content-repr-leak": _PROMPT,
-    "missing-generation-prompt": _PROMPT,
-    "unexecuted-call": "the client has to invent a result and not call its MCP server",
-    "altered-result": "the client has to change the answer of its MCP server",
-    "mcp-error-swallowed": "the client or the model has to hide an error of the MCP server",
-}
+NOT_PLAYED: dict[str, str] = load_table("not_played")
 """Rules that no reply of this server can break, and why."""
 
 

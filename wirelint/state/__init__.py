@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
 
@@ -13,3 +14,11 @@ def prune(index: dict[Any, Any], *path: Hashable) -> None:
         prune(index[first], *rest)
     if not rest or not index[first]:
         del index[first]
+
+
+def drop_oldest(kept: OrderedDict[Any, Any], most: int) -> bool:
+    """Drop the oldest entries beyond a number; return True if there were any."""
+    too_many = len(kept) > most
+    while len(kept) > most:
+        kept.popitem(last=False)
+    return too_many

@@ -290,8 +290,7 @@ def _said(part: Part | Message) -> Iterator[str]:
 
 
 def _value(request: Request, pointer: str) -> Iterator[str]:
-    """Yield the value at a place outside the messages; nothing for a value that contains messages, since it grows with
-    every turn."""
+    """Yield the value at a place outside the messages; nothing if it contains messages, since it grows every turn."""
     inside = f"{pointer}/"
     if any(message.pointer.startswith(inside) for message in request.messages[:1]):
         return

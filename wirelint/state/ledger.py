@@ -25,7 +25,7 @@ from wirelint.history.id_demands import Demand, complaint
 from wirelint.history.ids import key
 from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
-from wirelint.state import prune
+from wirelint.state import drop_oldest, prune
 from wirelint.state.issues import Issues
 from wirelint.state.linking import Lineage, Place, Trunk, name_of
 from wirelint.state.mcp_ledger import McpLedger
@@ -101,8 +101,7 @@ class Ledger:
         self._issues = Issues()
 
     def place(self, exchange: Exchange) -> Exchange:
-        """Return the exchange with its conversation and predecessor. The ledger is not changed. Without a reply the
-        request alone decides."""
+        """Return the exchange with its conversation and predecessor, without recording it."""
         if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
             return exchange
         if exchange.request is not None and exchange.request.previous is not None:
@@ -113,8 +112,7 @@ class Ledger:
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)
-                if len(self._begun) > _MOST_BEGUN:
-                    self._begun.popitem(last=False)
+                drop_oldest(self._begun, _MOST_BEGUN)
         self._placed = (exchange, place)
         return exchange
 
@@ -144,8 +142,7 @@ class Ledger:
         )
 
     def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
-        """Return calls whose ids have equal letters and digits, ignoring case; one per id, preferably in this
-        conversation."""
+        """Return calls with ids of the same letters and digits; one per id, preferably in this conversation."""
         return tuple(self._nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
 
     def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
@@ -205,8 +202,7 @@ class Ledger:
         self._begun.pop(conversation, None)
         if (demand := complaint(exchange)) is not None:
             self._complaints[_target(exchange)] = demand
-            if len(self._complaints) > _MOST_COMPLAINTS:
-                self._complaints.popitem(last=False)
+            drop_oldest(self._complaints, _MOST_COMPLAINTS)
         self._note_thought(exchange)
         self._issues.record(exchange, findings, self._lineage.number)
         for issued in _issued(exchange, self._lineage.number):
@@ -255,8 +251,7 @@ class Ledger:
             if place is not None and (inside or place in self._inside):
                 self._inside[place] = inside
                 self._inside.move_to_end(place)
-        while len(self._inside) > _MOST_INSIDE:
-            self._inside.popitem(last=False)
+        drop_oldest(self._inside, _MOST_INSIDE)
 
     def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
         """Return the conversations to search, the nearest first, each with its last exchange that counts."""

@@ -244,8 +244,7 @@ def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
 
 
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
-    """Return True if an agreement is no accident: nearly all turns agree, or random ids, a long answer or several
-    turns."""
+    """Return True if an agreement is no accident: of nearly all turns, of several, of random ids or a long answer."""
     if agreement.like and agreement.turns > 1:
         return True
     if agreement.same_ids and any(drawn_ids(turn.calls)):

@@ -23,7 +23,7 @@ import orjson
 
 from wirelint.apis.mcp import SESSION
 from wirelint.model import Arguments, Exchange, Json, Opaque, Rpc, Tool, ToolCall, ToolResult
-from wirelint.state import prune
+from wirelint.state import drop_oldest, prune
 
 _ENDPOINTS = re.compile(r"/(?:sse|messages?|mcp)/?\Z")
 _SESSION_PARAMETERS = ("session_id", "sessionId", "sessionid", "session")
@@ -79,8 +79,7 @@ class _Waiting:
 
 
 class McpLedger:
-    """Bounded ledger: the oldest calls, servers and unanswered requests are dropped first. `max_text` limits characters
-    of results."""
+    """Ledger that drops its oldest calls, servers and requests first. `max_text` limits the characters of results."""
 
     def __init__(self, *, max_calls: int = 4_000, max_text: int = 16 << 20, max_servers: int = 256) -> None:
         self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
@@ -195,8 +194,7 @@ class McpLedger:
             for call in reply.calls if reply is not None else ():
                 if call.id:
                     self._made[call.id] = self._clock
-        while len(self._made) > self._max_calls:
-            self._made.popitem(last=False)
+        drop_oldest(self._made, self._max_calls)
 
     def _server(self, key: str) -> _Server:
         found = self._servers.get(key)
@@ -267,13 +265,9 @@ class McpLedger:
             _, call = self._calls.popitem(last=False)
             self._text -= len(call.text)
             prune(self._by_name, plain(call.name), (call.server, call.name), call.digest, call.number)
-        while len(self._waiting) > self._max_calls:
-            self._waiting.popitem(last=False)
-            self._forgotten = True
-        while len(self._begun) > self._max_calls:
-            self._begun.popitem(last=False)
-        while len(self._servers) > self._max_servers:
-            self._servers.popitem(last=False)
+        self._forgotten = drop_oldest(self._waiting, self._max_calls) or self._forgotten
+        drop_oldest(self._begun, self._max_calls)
+        drop_oldest(self._servers, self._max_servers)
 
 
 def digest_of(arguments: Arguments) -> str:

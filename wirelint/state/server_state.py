@@ -151,8 +151,7 @@ def resend(request: Request, replay: Replay) -> Iterator[RequestFix]:
 
 
 def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
-    """Return an error that makes a client with a broken message thread send its whole history. Only the SDKs' thread
-    helper does that."""
+    """Return an error on which the SDKs' thread helper sends its whole history, if the message thread is broken."""
     request = exchange.request
     if not state.broken or exchange.api != "anthropic.messages" or request is None or request.previous is None:
         return None
@@ -286,8 +285,7 @@ def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_
 
 
 def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
-    """Return True if the server's own version of a call is unusable: a wrong name, or arguments that are no JSON
-    object."""
+    """Return True if the server's version of a call is unusable: a wrong name, or arguments that are no object."""
     unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
     return unread or call.name != repaired.name
 

@@ -230,8 +230,7 @@ def _behind(text: str) -> Thinking | None:
 
 
 def ends_sentences(text: str, found: Thinking) -> bool:
-    """Return True if a lone closing tag follows whole sentences or no text, or a line end separates it from the
-    answer."""
+    """Return True if a lone closing tag follows whole sentences or no text, or a line end follows it."""
     before, tag = text[: found.body[1]], text[found.body[1] : found.end]
     parted = "\n" in tag or text.startswith("\n\n", found.end)
     return not before.strip() or (_has_words(text, found) and (parted or before.endswith(_SENTENCE_END)))
