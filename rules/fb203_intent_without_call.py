@@ -16,6 +16,7 @@ from wirelint.claims.announcements import (
     plea,
 )
 from wirelint.claims.claims import shared_words
+from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
@@ -54,6 +55,7 @@ _HELD_BACK = re.compile(
 )
 
 
+_TRIES = re.compile(r"try|tent|retent|réessa|reint|intent|riprov|ritent|versuch|prob", re.IGNORECASE)
 _ASKS_FOR_NOUN = re.compile(
     r"\b(?:what|which|why|how|name|list|example|hobb|favou?rite|title|heading|label|step|skill|task|was|welche\w*|warum)\b",
     re.IGNORECASE,
@@ -161,6 +163,8 @@ class IntentWithoutCall(Rule):
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
+        if fitting is None and _TRIES.match(found.verb):
+            fitting = next((fact.able for fact in _failed(request)), None)
         if fitting is None:
             return
         brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400
@@ -232,6 +236,11 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
 def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     """Return the likeliest tool for an action without a known noun: a shell only if no other tool fits."""
     return next((one for one in sorted(able, key=lambda one: one.shell) if acts_loosely(found, one)), None)
+
+
+def _failed(request: Request) -> Iterator[Fact]:
+    """Yield the calls of the turn that failed, the last one first: another attempt is one at these."""
+    return (fact for fact in reversed(facts(request, evidence.ran(request.turn))) if fact.outcome.error)
 
 
 def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:

@@ -11,10 +11,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, recognise
-from wirelint.apis.delta_pattern import DeltaPattern, PatternLearner
 from wirelint.apis.reading import Decoded
 from wirelint.arguments import placeholders
-from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
+from wirelint.events import Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.jsonvalues import MOST_VALUES, decode_json
 from wirelint.model import (
     End,
@@ -55,9 +54,6 @@ class FrameListener(Protocol):
     def add(self, frame: Frame, last: Decoded) -> None:
         """Receive a frame, and the last frame that held exactly one JSON document."""
 
-    def add_text(self, pattern: DeltaPattern, text: str, size: int) -> None:
-        """Receive the text of a frame of `size` bytes that matches a pattern."""
-
 
 class Session:
     """Reader of one exchange: `begin` it with the request, `respond` with the head of the reply, `feed` its body,
@@ -88,11 +84,6 @@ class Session:
         self.reader: ReplyReader | None = None
         """Reader of the frames, made when the first frame is read."""
         self._fold: Fold | None = None
-        self._learner = PatternLearner()
-        self.pattern: DeltaPattern | None = None
-        """Pattern that the next event probably matches. A matching event carries only its text."""
-        self.matched = False
-        """True if the last frame matched the pattern."""
         self.listener: FrameListener | None = None
         self._whole: Reply | None = None
         self._size = 0
@@ -190,14 +181,9 @@ class Session:
         if reader is None or fold is None:
             reader = self.reader = self.reader or self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = self._read_delta(self.pattern, frame) if self.pattern is not None else None
-        self.matched = events is not None
-        if events is None:
-            events = reader.read(frame)
-            self._learner.see(frame, events)
-            self.pattern = self._learner.pattern
-            if self.listener is not None and fold.streamed:
-                self.listener.add(frame, reader.documents.last)
+        events = reader.read(frame)
+        if self.listener is not None and fold.streamed:
+            self.listener.add(frame, reader.documents.last)
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -210,12 +196,6 @@ class Session:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
         return events
-
-    def _read_delta(self, pattern: DeltaPattern, frame: Frame) -> list[Event] | None:
-        text = pattern.text(frame)
-        if text and self.listener is not None:
-            self.listener.add_text(pattern, text, len(frame.raw))
-        return [Delta(pattern.block, text, frame, pattern.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
         """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
@@ -254,8 +234,7 @@ class Session:
         """
         self.unread = True
         self.listener = None
-        self.reader = self._fold = self.pattern = None
-        self._learner = PatternLearner()
+        self.reader = self._fold = None
         if self._framer is not None:
             self._framer = Sniffer(self.reply_headers)
 

@@ -35,9 +35,8 @@ from tests.build import Call, Talk, as_record, read, schema, some
 from tests.cuts import cuts, split
 from tests.shared import SHARED, some_traffic
 from wirelint.apis import APIS, ApiSpec, recognise, recognise_reply
-from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
+from wirelint.apis.reading import IGNORED
 from wirelint.capture.replay import replay
-from wirelint.events import Delta
 from wirelint.model import Part, Reasoning, Reply, Text, ToolCall
 from wirelint.wire import Sniffer
 
@@ -94,7 +93,7 @@ STREAMS = [
 
 @pytest.mark.parametrize(("api", "shape"), STREAMS)
 def test_ignored_members_change_nothing(api: str, shape: Shape) -> None:
-    """Readers ignore these members, so events that differ in them match one pattern (`apis.delta_pattern`)."""
+    """Captures skip these members when they search a stream for secrets, since they are not part of the reply."""
     body = body_of(shape, "stream")
     idle = {**dict.fromkeys(IGNORED, "q7"), "created": 7, "sequence_number": 7}
     other = b"\n".join(_with_members(line, idle) for line in body.split(b"\n"))
@@ -102,28 +101,6 @@ def test_ignored_members_change_nothing(api: str, shape: Shape) -> None:
     _, others, same = understood(api, other)
     assert facts(same) == facts(reply)
     assert [type(event) for event in others] == [type(event) for event in events]
-
-
-@pytest.mark.parametrize(("api", "shape"), STREAMS)
-def test_a_pattern_of_two_events_holds_for_a_third(api: str, shape: Shape) -> None:
-    body = body_of(shape, "stream")
-    frames, events, _ = understood(api, body)
-    said = [[event for event in events if event.frame is frame] for frame in frames]
-    for number, following in enumerate(frames[1:], 1):
-        text, another = said[number - 1][-1:], said[number]
-        like = DeltaPattern.of(text[0]) if text and type(text[0]) is Delta else None
-        if like is None or len(another) != 1 or type(another[0]) is not Delta or not like.is_confirmed_by(another[0]):
-            continue
-        other = following.raw.replace(_literal(another[0].text), _literal("other words"))
-        again, found, _ = understood(api, *(one.raw for one in frames[: number + 1]), other)
-        assert like.text(again[-1]) == "other words"
-        assert [one for one in found if one.frame is again[-1]] == [
-            Delta(like.block, "other words", again[-1], like.item)
-        ]
-
-
-def _literal(text: str) -> bytes:
-    return json.dumps(text, ensure_ascii=False).encode()
 
 
 def _with_members(line: bytes, members: dict[str, Any]) -> bytes:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Talk, as_record, schema, some
 from tests.fixes.drive import UNSAFE, open_session
-from wirelint.apis.delta_pattern import DeltaPattern
 from wirelint.capture.record import Record
 from wirelint.fixes.prefilter import Prefilter
 from wirelint.rewrite import ReplyStream
@@ -95,7 +94,6 @@ def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Prefilter, "may_start", lambda *_: True)
         patch.setattr(Pipeline, "may_pass", lambda *_: False)
-        patch.setattr(DeltaPattern, "of", classmethod(lambda *_: None))
         assert told == _repaired(record)
 
 

@@ -13,6 +13,7 @@ from tests.fixes.drive import SAFE, UNSAFE, run
 
 ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
 GOOD, NIGHT, END = chunk({"content": "Good"}), chunk({"content": " night"}), chunk({}, "stop")
+COUNTS = {**END, "choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6}}
 HEAD = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "content": []}}
 OPEN = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
 HELLO = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}
@@ -73,6 +74,10 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
         [GOOD, END, ": bye", DONE],
     ),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
+    "no blank line behind the counts, and no terminator": (
+        f"{one(GOOD)}{one(END)}{line(COUNTS)}\n",
+        [GOOD, END, COUNTS, DONE],
+    ),
     "other fields stay": (
         f"id: 7\nretry: 100\n: hm\n  data: {json.dumps(GOOD)}\n\n{one(END)}{one(DONE)}",
         [": hm", GOOD, END, DONE],

@@ -201,7 +201,7 @@ _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.stream", "wirelint.rewrite.request",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
-    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.delta_pattern", "wirelint.engine",
+    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""
@@ -210,11 +210,10 @@ _OUTERMOST = {"HttpReply.__call__", "StreamedReply.due", "StreamedReply._feed", 
 REPORTED = tuple(
     (module, name)
     for module, names in {
-        "wirelint.engine": ["Session.begin", "Session.finish", "Engine.check"],
+        "wirelint.engine": ["Session.begin", "Session.read_request", "Session.finish", "Engine.check"],
         "wirelint.state.ledger": ["Ledger.record"], "wirelint.capture.redact": ["Redactor.record"],
         "wirelint.capture.store": ["Store.put"], "wirelint.addon.annotate": ["annotate", "annotation"],
         "wirelint.addon.log": ["log_exchange"], "wirelint.capture.readers.flows": ["end_of"],
-        "wirelint.apis": ["read_request"],
     }.items() for name in names
 )  # fmt: skip
 """Every exchange runs these, so a failure of any of them is a finding of the exchange."""

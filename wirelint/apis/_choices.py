@@ -240,7 +240,6 @@ class ChoiceReader(ReplyReader):
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[tuple[int, str, int], int] = {}
-        self._given: tuple[Json, Json] = (None, None)
         self._finished = self._counted = False
         self.choices_from = 0
         """Position in `out` at which the events of the document's candidates begin."""
@@ -257,10 +256,7 @@ class ChoiceReader(ReplyReader):
         choices = document.get("choices")
         error = error_of(document)
         if not self.is_done:
-            given = (document.get("id"), document.get("model"))
-            if given != self._given:  # every event repeats id and model
-                self._given = given
-                self.out += self.meta(text(given[0]), text(given[1]), frame)
+            self.out += self.meta(text(document.get("id")), text(document.get("model")), frame)
         elif choices or error:
             self.out.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
             choices = None  # clients have left

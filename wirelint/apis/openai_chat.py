@@ -426,7 +426,10 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             rest["content"] = ""  # content of another type has become text
         pieces = list(self.pieces(after))
         if not pieces:
-            if before and not any(value not in (None, "", [], {}) for value in rest.values()):
+            # Some servers repeat the role in every delta.
+            begins = any(isinstance(event, Start) for event in before)
+            said = [value for name, value in rest.items() if name != "role" or begins]
+            if before and not any(value not in (None, "", [], {}) for value in said):
                 return []
             return [
                 {**choice, name: rest, "finish_reason": None if before else stated_reason(choice.get("finish_reason"))}

@@ -13,6 +13,11 @@ from wirelint.jsonvalues import decode_json
 from wirelint.model import Arguments, Json, Role, ToolChoice
 
 DONE = "[DONE]"
+IGNORED = frozenset(
+    {"created", "created_at", "obfuscation", "p", "sequence_number", "service_tier", "system_fingerprint"}
+)
+"""Top-level members that no reader looks at and that change between events: times, counts, padding that hides the length
+of a text (OpenAI `obfuscation`, Mistral and Bedrock `p`)."""
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer"), "system"),
     **dict.fromkeys(("assistant", "model"), "assistant"),

@@ -73,6 +73,15 @@ class Checked:
         return dataclasses.replace(self, findings=new, known=(*self.known, *known))
 
     @property
+    def outline(self) -> Checked:
+        """The exchange without bodies and messages if it has no findings: all that a list of findings needs of it."""
+        if self.findings or self.known or self.record.fixes:
+            return self
+        record = dataclasses.replace(self.record, request_body=None, response_body=None)
+        exchange = self.exchange.but(request=None, reply=None, delivered=None) if self.exchange is not None else None
+        return dataclasses.replace(self, record=record, exchange=exchange, names=(self.api, self.model))
+
+    @property
     def new_fixes(self) -> list[AppliedFix]:
         """The fixes that do not repeat those of earlier exchanges: not at the place of a known finding, and not of a rule
         all of whose findings are known."""

@@ -28,8 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from wirelint.apis.delta_pattern import IGNORED, DeltaPattern
-from wirelint.apis.reading import Decoded, Documents
+from wirelint.apis.reading import IGNORED, Decoded, Documents
 from wirelint.capture.literals import (
     LITERAL,
     Scope,
@@ -302,8 +301,6 @@ class StreamStrings:
     def __init__(self) -> None:
         self.size = 0
         self._parts, self._broken = _Channel(), _Channel()
-        self._pattern: DeltaPattern | None = None
-        self._text = self._broken
 
     def add(self, frame: Frame, last: Decoded) -> None:
         """Add a frame. `last` is the last frame that was one document, with that document."""
@@ -313,14 +310,6 @@ class StreamStrings:
                 self.add_document(last.document)
         elif not frame.faults and not (frame.data or "").strip():  # a comment, as a rule
             self.size += len(frame.raw)
-
-    def add_text(self, pattern: DeltaPattern, text: str, size: int) -> None:
-        """Add the text of a frame of `size` bytes, whose other strings are those of the pattern's own event."""
-        if self._pattern is not pattern:
-            self._pattern, self._text = pattern, self._broken
-            self.add_document(pattern.document, self._find_text)
-        self.size += size
-        self._text.add(text)
 
     def covers(self, body: bytes) -> bool:
         """Return True if all bytes of a body were added. Frames with damaged or several documents are not."""
@@ -351,10 +340,6 @@ class StreamStrings:
     def joined(self) -> Iterator[str]:
         """Yield the text of each channel whose strings differ."""
         return ("".join(channel.texts) for channel in self.moving())
-
-    def _find_text(self, channel: _Channel, text: str) -> None:
-        if self._pattern is not None and text == self._pattern.example:
-            self._text = channel
 
 
 def _read_strings(frames: Iterable[Frame]) -> StreamStrings:

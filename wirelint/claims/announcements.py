@@ -316,6 +316,8 @@ def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement |
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:
     shown = prose.text[sentence.start + at : sentence.end][:240]
     at_once = _PHRASES["at_once"].search(sentence.masked) is not None
+    if "run" in kinds and _PHRASES["searches"].search(shown):
+        kinds |= {"search"}
     return Announcement(kinds, verb, shown, sentence.start, sentence.end, at_once)
 
 

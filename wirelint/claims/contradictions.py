@@ -28,17 +28,20 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_computed,
 )
-from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
+from wirelint.claims.evidence import STATE_KEYS, Contradiction, Fact, Outcome, Ran, facts, last_words
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
+    Given,
     displaced,
     is_about_this_case,
     is_admission,
+    negates,
     particulars,
     retold_errors,
 )
-from wirelint.claims.rows import misplaced, swapped
+from wirelint.claims.rows import misplaced
 from wirelint.claims.states import opposite_states, states
+from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
@@ -255,7 +258,7 @@ def denied_items(
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
     narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(words)) - wanted - keys - _SMALL
-    if _PHRASES["others"].search(none.masked) or narrowing - frozenset(word[:5] for word in fact.able.words):
+    if _PHRASES["others"].search(none.masked) or narrowing - particulars(" ".join(fact.able.words)):
         return
     if not particulars(prose.text) & (found - wanted - keys):
         yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
@@ -279,19 +282,22 @@ def _may_not_match(fact: Fact) -> bool:
     searched = (
         [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
     )
-    return not particulars(" ".join(searched)) <= particulars(fact.result.text)
+    return not particulars(_OPERATOR.sub(" ", " ".join(searched))) <= particulars(fact.result.text)
+
+
+_OPERATOR = re.compile(r"\b\w+:\w+")
+"""A filter among the words of a search: `status:open`."""
 
 
 def _has_states(items: Sequence[Json]) -> bool:
-    """Return True if items have a flag, a zero or a word for a state, by which they may not count: `{"taken": true}`."""
-    values_of = [value for item in items if isinstance(item, dict) for value in item.values()]
+    """Return True if items have a flag, a zero or a state, by which they may not count: `{"taken": true}`."""
+    fields = [field for item in items if isinstance(item, dict) for field in item.items()]
     return any(
-        isinstance(value, bool) or value == 0 or (isinstance(value, str) and _STATE.match(value) is not None)
-        for value in values_of
+        isinstance(value, bool) or value == 0 or key.lower() in STATE_KEYS or str(value).casefold() in states()
+        for key, value in fields
     )
 
 
-_STATE = re.compile(r"[a-zà-ÿ_-]{2,16}\Z|[^\x00-\u024f]{1,6}\Z")
 _NONE = Cues(*_PHRASES.words("none_cues"))
 _SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
 _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
@@ -299,26 +305,62 @@ _SMALL = frozenset(word[:5] for word in STOP)
 
 
 def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield "no errors" where a result has `errors: 4` or a list of them, in the words of the result."""
+    """Yield "no errors" where a result has `errors: 4` or a list of them: the noun is a form of the key's only word."""
     good = [fact for fact in known if not fact.outcome.error and len(fact.result.text) <= LONGEST]
     for sentence in sentences if len(good) == len(known) else ():
-        for none in _PHRASES["none_exists"].finditer(sentence.masked):
-            noun = none["noun"] or none["noun2"]
+        denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
+        for none in denials:
+            noun = next(filter(None, none.groups()), "")
             if not noun or len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
                 continue
-            stated = re.compile(
-                rf"(?i)(?<![\w-]){re.escape(noun)}(?:_[a-z]{{1,5}})?[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b"
-            )
-            listed = re.compile(rf"(?i)\"(?:\w+_)?{re.escape(noun)}\": ?\[\s*[^\s\]]")
-            held = next((fact for fact in good if listed.search(fact.result.text)), None)
-            if held is not None:
-                yield Contradiction(sentence.start, sentence.end, f"the result lists {noun}: {held.shown}")
+            held = [(key, held, fact) for fact in good for key, held in _held(fact.result.text, particulars(noun))]
+            if held and all(number not in _ZEROS for _, number, _ in held):
+                key, number, fact = held[0]
+                against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
+                yield Contradiction(sentence.start, sentence.end, f"{against}: {fact.shown}")
                 return
-            numbers = [(float(number), fact) for fact in good for number in stated.findall(fact.result.text)]
-            if len(numbers) == 1 and numbers[0][0]:
-                against = f"the result has {noun} = {numbers[0][0]:g}: {numbers[0][1].shown}"
-                yield Contradiction(sentence.start, sentence.end, against)
-                return
+
+
+_HELD = re.compile(
+    r"(?<![\w-])(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*(?:[\"']?(?P<number>\d+(?:\.\d+)?)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
+)
+_ZEROS = frozenset({"0", "0.0", "[]"})
+_OF_COUNTS = frozenset({"count", "total", "number", "num"})
+
+
+def _held(text: str, noun: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys whose only word is a form of a noun, each with its number or the beginning of its list: `[{`."""
+    for one in _HELD.finditer(text):
+        words = [word for word in name_words(one["key"]) if unit_of(word) is None and word not in _OF_COUNTS]
+        if len(words) == 1 and particulars(words[0]) == noun:
+            yield one["key"], one["number"] or "".join(one["list"].split())
+
+
+def filled_gaps(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Yield "your return has the number DV-20931" where the result has `"return": null`."""
+    lacking = [(key, fact) for fact in known for key in _NULL.findall(fact.result.text[:LONGEST])]
+    given = Given(request, [], prose) if lacking and len(prose.text) <= LONGEST_REPLY else None
+    for sentence in prose.sentences if given is not None else ():
+        own = particulars(sentence.masked)
+        held = next(((key, fact) for key, fact in lacking if _means(key, own)), None)
+        if held is None or sentence.question or negates(sentence) or not is_about_this_case(sentence):
+            continue
+        if given is not None and given.has_news(sentence, names=False):
+            against = f"the result has {held[0]} = null: {held[1].shown}"
+            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+            return
+
+
+_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')
+
+
+def _means(key: str, words: frozenset[str]) -> bool:
+    """Return True if a text has all words of a key, in any form; no key of errors and notes."""
+    own = particulars(" ".join(name_words(key)))
+    return bool(own) and own <= words and name_words(key)[-1] not in _ERROR_KEYS
+
+
+_ERROR_KEYS = frozenset({"error", "errors", "fault", "reason", "message", "note", "notes", "comment", "warning"})
 
 
 def miscounted_states(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -437,8 +479,8 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
 
 _DURATION = re.compile(r"\d{1,2}:\d\d(?::\d\d\b| ?(?:per |/|min\b))")
 """`1:08:38`, which is a time of day only in logs; `5:30 per km`."""
-_FEW_MOMENTS = 2
-"""Dates of results so few that another one takes the place of one of them."""
+_FEW_CLOCKS, _FEW_DATES = 12, 2
+"""Times of day and dates of results so few that another one takes the place of one of them. A date may be today's."""
 _CODE = re.compile(
     r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
 )
@@ -458,8 +500,9 @@ def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> 
     good = [fact for fact in known if not fact.outcome.error]
     if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
         return
-    yield from _displaced(prose, good, "time", clocks, partial(_follow_clocks, request))
-    yield from _displaced(prose, good, "date", dates, partial(_follow_dates, request, GivenDates(_all_texts(request))))
+    yield from _displaced(prose, good, ("time", _FEW_CLOCKS), clocks, partial(_follow_clocks, request))
+    follow_dates = partial(_follow_dates, request, GivenDates(_all_texts(request)))
+    yield from _displaced(prose, good, ("date", _FEW_DATES), dates, follow_dates)
 
 
 def _follow_dates(request: Request, given: GivenDates, date: Date) -> bool:
@@ -484,7 +527,7 @@ Moment = TypeVar("Moment", Date, Clock)
 def _displaced(
     prose: Prose,
     good: Sequence[Fact],
-    kind: str,
+    kind: tuple[str, int],
     read: Callable[[str], Iterator[Moment]],
     follows: Callable[[Moment], bool],
 ) -> Iterator[Contradiction]:
@@ -493,18 +536,31 @@ def _displaced(
     returned: set[tuple[int, ...]] = set()
     for one in (one for fact in good for one in read(fact.result.text)) if stated else ():
         returned.add(one.given)
-        if len(returned) > _FEW_MOMENTS:
+        if len(returned) > kind[1]:
             return
-    # A reply that has one of them may speak of other events too.
-    if not returned or any(follows(one) for one in stated):
-        return
+    strange = [one for one in stated if not follows(one)] if returned else []
+    # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
+    if len(strange) != len(stated):
+        listed = {
+            one.given for each in prose.sentences if _holds_all(each, strange) for one in stated if _is_in(one, each)
+        }
+        if len(strange) != 1 or len(returned) < 2 or not returned <= listed:
+            return
     for sentence in prose.sentences:
-        own = [one for one in stated if sentence.start <= one.start < sentence.end]
+        own = [one for one in strange if _is_in(one, sentence)]
         if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
             shown = prose.text[own[0].start : own[0].end]
-            against = f"the {kind} {shown!r} is in no result and follows from none: {good[-1].shown}"
+            against = f"the {kind[0]} {shown!r} is in no result and follows from none: {good[-1].shown}"
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
+
+
+def _is_in(one: Moment, sentence: Sentence) -> bool:
+    return sentence.start <= one.start < sentence.end
+
+
+def _holds_all(sentence: Sentence, moments: Sequence[Moment]) -> bool:
+    return all(_is_in(one, sentence) for one in moments)
 
 
 def _speaks_of_durations(sentence: Sentence) -> bool:
@@ -557,7 +613,7 @@ def contradictions(
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known)
     yield from empty_places(prose, sentences, known, words)
-    if _NONE.occur_in(prose.masked.lower()) and _PHRASES["none_exists"].search(prose.masked):
+    if _NONE.occur_in(prose.masked.lower()):
         yield from denied_items(prose, sentences, known, words)
         yield from denied_numbers(sentences, known)
     yield from miscounted_states(prose, known)
@@ -568,8 +624,8 @@ def contradictions(
         return
     numbers = _DIGIT.search(prose.text) is not None
     yield from retold_errors(prose, known, request)
+    yield from filled_gaps(prose, known, request)
     yield from displaced(prose, known, request) if numbers else ()
-    yield from swapped(prose, known) if numbers else ()
     yield from misplaced(prose, known, request)
     yield from opposite_states(prose, known, request)
     if numbers:

@@ -182,7 +182,7 @@ _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
 _ERROR_KEYS = _PHRASES.words("error_keys")
-_STATE_KEYS = _PHRASES.words("state_keys")
+STATE_KEYS = _PHRASES.words("state_keys")
 _FAILURES = frozenset(map(bare, _PHRASES.words("failures")))
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
 """Lists about the hits that are not the hits themselves."""
@@ -243,7 +243,7 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
         return True
     if depth:
         return False
-    status = next((fields[key] for key in _STATE_KEYS if fields.get(key)), None)
+    status = next((fields[key] for key in STATE_KEYS if fields.get(key)), None)
     if isinstance(status, str):
         plain = bare(status.lower().replace(" ", "_"))
         # A record may have such a state too: only in a short result with a reason is it the state of the call.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, partial
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.actions import bare, stem, words_of
-from wirelint.claims.announcements import asked, asks_for_text
+from wirelint.claims.announcements import announcement, asked, asks_for_text
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
     MONEY,
@@ -42,7 +43,7 @@ from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words
-from wirelint.claims.values import LONGEST, Value, same, values
+from wirelint.claims.values import LONGEST, Value, clocks, dates, same, values
 from wirelint.model import Opaque, Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -60,7 +61,7 @@ _ONLY = 6
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
-_UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?!\w)")
+_UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?![\w\u0900-\u0d7f])")  # the vowel signs of Hindi are no letters
 _CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
@@ -84,7 +85,7 @@ def stated(prose: Prose) -> list[Stated]:
 
 
 def _stated(prose: Prose) -> Iterator[Stated]:
-    found = values(prose.masked)
+    found = without_moments(prose.masked)
     for sentence in prose.sentences:
         own = [value for value in found if sentence.start <= value.start < sentence.end]
         if not own or sentence.question or not is_about_this_case(sentence):
@@ -94,6 +95,12 @@ def _stated(prose: Prose) -> Iterator[Stated]:
             words = words_in(sentence.masked if value.unit is not None else near)
             if not value.ranges and is_telling(value, prose.masked):
                 yield Stated(value, sentence, words)
+
+
+def without_moments(text: str) -> list[Value]:
+    """Return the values of a text that are no part of a date or a time of day."""
+    moments = [one for read in (dates, clocks) for one in read(text)]
+    return [one for one in values(text) if not any(at.start <= one.start < at.end for at in moments)]
 
 
 def is_telling(value: Value, text: str) -> bool:
@@ -153,12 +160,14 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             replaced = replaced or _instead(one, possible)
         if replaced is None or is_said(one.value, prose.masked, texts):
             continue
-        if _PHRASES["adjusted"].search(one.sentence.masked):
+        if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        beside = [as_datum(other.value) for other in said if _stands_by(one, other, prose, pool, texts)]
-        if is_computed(one.value, _steps(one, said, pool)) or is_computed(one.value, beside):
+        others = [other for other in said if other is not one]
+        near = (other.value for other in others if other.sentence is one.sentence)
+        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, texts)]
+        if is_computed(one.value, _steps(others, pool)) or is_computed(one.value, beside):
             continue
         given = (value.readings[0] for text in sent_texts for value in values(text))
         if _is_sum_of(one, written, pool) or _is_rate(one, said, pool, given):
@@ -189,15 +198,9 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
     return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
 
 
-def _stands_by(one: Stated, other: Stated, prose: Prose, pool: Sequence[Datum], texts: Sequence[str]) -> bool:
-    """Return True if a sentence has another value too, which the results or the conversation give."""
-    same_sentence = other is not one and other.sentence is one.sentence
-    return same_sentence and (bool(derived_from(other.value, pool)) or is_said(other.value, prose.masked, texts))
-
-
-def _steps(one: Stated, said: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
-    """Return the other values of a reply that are computed from data: 400 is what 3,650 is more than 3,250."""
-    computed = (other.value for other in said if other is not one and is_computed(other.value, pool))
+def _steps(others: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
+    """Return the values that are computed from data: 400 is what 3,650 is more than 3,250."""
+    computed = (other.value for other in others if is_computed(other.value, pool))
     return [as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
 
 
@@ -273,6 +276,9 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
+    changed = [datum for datum in left if _is_altered(kind, datum.value)]
+    if len({datum.value for datum in changed}) == 1:
+        return changed[0]
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
     if not alike:
         return None
@@ -280,6 +286,21 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     shared = _shared(one, best)
     rivals = [datum for datum in turn if datum is not best and _shared(one, datum) >= shared]
     return best if shared >= 2 and not rivals else None
+
+
+def _is_altered(value: Value, datum: Value) -> bool:
+    """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
+    if value.step != datum.step or not is_of_kind(value, datum):
+        return False
+    one, other = _digits(value), _digits(datum)
+    apart = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    if len(one) != len(other) or len(one) < 2:
+        return False
+    return len(apart) == 1 < len(one) - 2 or (len(apart) == 2 and apart[0] == apart[1][::-1])
+
+
+def _digits(value: Value) -> str:
+    return f"{abs(value.readings[0]) / value.step:.0f}"
 
 
 def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
@@ -377,6 +398,8 @@ _CODE = re.compile(
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
 _NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
+_GROUPS = re.compile(r"(?<![\w.,-])\d{4}(?: \d{4}){1,4}(?![\w.,-])")
+"""The number of a card: `3528 0611 9041`."""
 LONGEST_ORDER = 600
 _PARTICULAR = re.compile(
     r"\d[\d.,:]*\d|\d\d?|[\u0900-\u097f]{3,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}"
@@ -416,8 +439,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return
     if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
         return
-    settled, asked = bool(failed) and _is_settled(prose, failed, last_words(request)), words_in(last_words(request))
-    if not (in_vain or settled) or _asks_back(prose, failed):
+    order = last_words(request).casefold()
+    settled, asked = bool(failed) and _is_settled(prose, failed, order), words_in(order)
+    if not (in_vain or settled) or _asks_back(prose, failed) or announcement(prose) is not None:
         return
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
@@ -425,14 +449,14 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     tools = {fact.able.tool.name for fact in failed}
     if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
         return  # the reply may tell of the call that failed in its own words
-    if not english and ((settled and _has_trouble(prose)) or _has_word_of(prose, failed, request)):
+    if not english and ((settled and _has_trouble(prose, order)) or _has_word_of(prose, failed, request)):
         return
     if (
         (settled or not failed or not english)
         and _negates(prose)
         and not (settled and _affirms(prose, failed, request))
     ):
-        if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose):
+        if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose, order):
             wanted = particulars(last_words(request))
             none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
@@ -441,10 +465,11 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     given = Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     sent = " ".join(fact.arguments for fact in failed).lower()
-    reasons = words_in(" ".join(fact.result.text for fact in failed)) - nouns - asked
+    reasons = words_in(" ".join(fact.result.text for fact in failed)) - asked
+    reasons -= nouns.union(*(fact.able.words for fact in failed))
     reasons = frozenset(reason for reason in reasons if reason not in sent)
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
-    told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
+    told_why = _passes_on(prose, reasons, order) or any(one in prose.text for one in statuses)
     if told_why and not _claims_success(prose, failed):
         return
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
@@ -459,7 +484,7 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(new)
         if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
             about_it = True  # "none", where nobody knows
-        if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose)):
+        if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose, order)):
             yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
             return
 
@@ -481,14 +506,14 @@ def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
     )
 
 
-def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
+def _passes_on(prose: Prose, reasons: frozenset[str], order: str) -> bool:
     """Return True if a text repeats the words of an error; of a long one, some beside a negation, or most of them."""
     spoken = [(words_in(sentence.masked) & reasons, sentence) for sentence in prose.sentences]
     repeated = {word for words, _ in spoken for word in words}
     if len(repeated) < max(1.0, len(reasons) * _PASSED_ON):
         return False
     beside = any(_PHRASES["negates"].search(sentence.masked) for words, sentence in spoken if words)
-    return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose)
+    return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose, order)
 
 
 def _has_word_of(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
@@ -496,14 +521,16 @@ def _has_word_of(prose: Prose, failed: Sequence[Fact], request: Request) -> bool
     `kilitli` of `kilit`."""
     if _PHRASES["done"].search(prose.masked) or _PHRASES["done_in_english"].search(prose.masked):
         return False
-    known = particulars(" ".join([last_words(request), *(fact.arguments for fact in failed)]))
+    sent = (f"{fact.arguments} {' '.join(fact.able.words)}" for fact in failed)
+    known = particulars(" ".join([last_words(request), *sent]))
     reasons = frozenset[str]().union(*(particulars(fact.result.text) for fact in failed)) - known
     return any(not word[0].isdigit() for word in reasons & particulars(prose.text))
 
 
-def _has_trouble(prose: Prose) -> bool:
-    """Return True if a text has a word that may excuse a missing answer: "closed for maintenance", "try later"."""
-    return _PHRASES["trouble"].search(prose.masked) is not None
+def _has_trouble(prose: Prose, order: str) -> bool:
+    """Return True if a text has a word that may excuse a missing answer, and that the user's order has not: "try later"."""
+    found = (one[0].casefold() for one in _PHRASES["trouble"].finditer(prose.masked))
+    return any(word not in order for word in found)
 
 
 def reported_done(
@@ -589,7 +616,7 @@ def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
     """Return the failed actions after which no action succeeded, which would make up for them."""
     failed: list[Fact] = []
     for fact in known:
-        if fact.able.shell or fact.able.kinds - {"search", "read"}:
+        if fact.able.shell or not fact.able.kinds <= {"search", "read"} or (fact.outcome.error and not fact.able.kinds):
             failed = [*failed, fact] if fact.outcome.error else []
     return [fact for fact in failed if not fact.able.shell]
 
@@ -610,6 +637,7 @@ def numbers_of_things(text: str) -> Iterator[str]:
 
     They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `CAD-007`.
     """
+    yield from _GROUPS.findall(text)
     for number in _NUMBER.findall(text):
         least = 3 if number[:2].isupper() and "-" in number else 4 if "-" in number else 5
         if sum(map(str.isdigit, number)) >= least and not _DATE.match(number):
@@ -714,17 +742,20 @@ class Given:
         texts = (result.text for result in self._request.results if result.text not in self._errors)
         return [datum for text in texts for datum in data(text)][:MOST_DATA]
 
-    def has_news(self, sentence: Sentence) -> bool:
-        """Return True if a sentence has a value, a name or a code that the conversation does not give."""
+    def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
+        """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
         if any(self._is_new(one.value) for one in self._stated if one.sentence is sentence):
             return True
-        named = [*(found["name"] for found in _NAME.finditer(sentence.masked)), *_CODE.findall(sentence.masked)]
+        named = [found["name"] for found in _NAME.finditer(sentence.masked)] if names else []
+        named += _CODE.findall(sentence.masked)
         return any(word.casefold() not in self._known for name in named for word in name.split())
 
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in self._stated if one.sentence is sentence]
-        if sentence.bullet or not all(self._is_new(value) for value in own if value.unit is not None):
+        given = Counter(value.unit for value in own if value.unit is not None and not self._is_new(value))
+        alike = Counter(value.unit for value in own)
+        if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
             return False  # an item of a recipe; or computed from the value beside it
         own = [value for value in own if self._is_new(value)]
         own = [value for value in own if not _CLOCK.match(self._prose.masked, value.end)]

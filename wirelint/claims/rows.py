@@ -23,7 +23,6 @@ from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
     NAMES_ONLY,
-    NEAR,
     STOP,
     Datum,
     GivenDates,
@@ -42,10 +41,10 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
-    MOST_STATED,
     is_about_this_case,
     is_bound,
     is_telling,
+    without_moments,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -80,11 +79,8 @@ _NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
-_WORD = re.compile(r"[^\W_][\w-]{2,}")
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
-_LISTING = re.compile(r"(?:\s*\d+(?:[:|\t→]| {2}).*(?:\n|\Z)){2}")
-"""Lines of a file with their numbers."""
 _FEW_LINES = 2
 """The heading and the rule of a table in Markdown."""
 _NEXT_THING = re.compile(r"[,;，、](?!\d)")
@@ -94,7 +90,8 @@ _SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 _LONGEST_CODE = 3
 _NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
-_DECIMAL = re.compile(r"-?\d{1,12}(?:\.\d{1,6})?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
+_SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -118,10 +115,10 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
 
 
 def _columns(text: str) -> Iterator[tuple[Row, ...]]:
-    """Yield the table of a text whose lines have equal numbers of separators: `plan,count`, `starter,148`."""
+    """Yield the table of a text whose lines have equal numbers of cells: `plan,count`, `starter,148`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
-    for separator in "\t|,;" if 2 < len(lines) <= _MOST_ROWS else "":
-        cells = [[cell.strip() for cell in line.strip("| ").split(separator)] for _, line in lines]
+    for separator in _SEPARATORS if 2 < len(lines) <= _MOST_ROWS else ():
+        cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             objects = [
                 {key: _number_or_text(cell) for key, cell in zip(cells[0], row, strict=True)} for row in cells[1:]
@@ -262,11 +259,16 @@ def _clauses(prose: Prose, parts: Sequence[_Named], *, behind: bool = False) -> 
                 yield _clause(prose, row, bracket.span(1), spans)
 
 
-def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
-    """Yield the pieces of a clause that name one row each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
+def _pieces(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
     cuts = [part[0], *(cut.start() for cut in _CONTRAST.finditer(text, *part)), part[1]]
     for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
-        inside = [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+        yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+
+
+def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+    """Yield the pieces of a clause that name one row each."""
+    for piece, inside in _pieces(text, part, found):
         if len({row.place for _, row, _ in inside}) == 1:
             yield piece, inside
 
@@ -364,12 +366,16 @@ def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
                 yield from _all_alike(prose, table)
                 yield from _mixed(prose, parts)
                 yield from _listed_alike(prose, parts)
+                yield from _exchanged(prose, text, parts)
             clauses = list(_clauses(prose, parts, behind=table in fields))
-            ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause, text)))
+            forms = _forms(clauses, text)
+            ratios = Counter(
+                ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text))
+            )
             portions = {ratio for ratio, count in ratios.items() if count > 1}
             for clause in clauses:
                 against = (
-                    _value_of_another(clause, text, asked, elsewhere, portions)
+                    _value_of_another(clause, text, asked, elsewhere, portions, forms)
                     or _date_of_another(clause, table, everywhere if table in fields else given, everywhere)
                     or _time_of_another(prose, clause, clauses, everywhere)
                     or _word_of_another(clause, table, clauses)
@@ -411,22 +417,26 @@ _SMALL_RATIO = 4
 """The largest denominator of a factor between portions."""
 
 
-def _own(clause: _Clause, text: str) -> list[Datum]:
-    place = clause.row.place
-    return [datum for datum in data(text) if datum.place == place or datum.place.startswith(f"{place}/")]
+def _own(row: Row, text: str) -> list[Datum]:
+    return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
 
 
 def _value_of_another(
-    clause: _Clause, text: str, asked: Sequence[Datum], texts: Sequence[str], portions: Set[Fraction]
+    clause: _Clause,
+    text: str,
+    asked: Sequence[Datum],
+    texts: Sequence[str],
+    portions: Set[Fraction],
+    forms: Set[tuple[str, str]],
 ) -> str | None:
     """Return why a value of a clause is not of its row.
 
     `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
+    `forms`: those of the columns, in the clauses of all rows.
     """
-    moments = [one for read in (dates, clocks) for one in read(clause.text)]
-    stated = [one for one in values(clause.text) if not any(at.start <= one.start < at.end for at in moments)]
+    stated = without_moments(clause.text)
     pool = data(text) if stated else ()
-    own = _own(clause, text) if stated else []
+    own = _own(clause.row, text) if stated else []
     sole = len(clause.row.cells) == 1
     if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
@@ -464,10 +474,32 @@ def _value_of_another(
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or is_computed(value, pool):
             continue
-        meant = [datum for datum in lacking if _is_meant(value, datum, clause.text, sole=sole)]
+        form = _form(value, clause.text)
+        meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
         if meant and len({datum.value for datum in meant}) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
+
+
+def _forms(clauses: Sequence[_Clause], text: str) -> set[tuple[str, str]]:
+    """Return the columns whose values clauses have, each with what follows the number: `件` of `有 38 件`."""
+    return {
+        (datum.column, form)
+        for clause in clauses
+        for value in without_moments(clause.text)
+        if (form := _form(value, clause.text))
+        for datum in derived_from(value, _own(clause.row, text))
+    }
+
+
+def _form(value: Value, text: str) -> str:
+    """Return the letters right behind a number without a unit; empty if there is none."""
+    behind = text[value.end : value.end + _FORM].strip() if value.unit is None else ""
+    return behind if behind[:1].isalpha() else ""
+
+
+_FORM = 3
+"""Characters behind a number that are compared."""
 
 
 def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
@@ -635,80 +667,24 @@ def _lists(text: str, word: str) -> bool:
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
 
 
-class _RowData(NamedTuple):
-    """An object of a list, or a whole result: its data, and the words that are in no other row."""
+def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Iterator[Contradiction]:
+    """Yield a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
 
-    own: frozenset[str]
-    data: tuple[Datum, ...]
-
-
-def swapped(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield sentences that give the values of some rows to others: `Bergen: 3 °C` if 3 °C is Oslo's.
-
-    The values and the names of rows in a sentence are paired in their order. Each value is in one row only.
+    The values and the names of rows are paired in their order. Each value is in one row only.
     """
-    rows = _rows([fact for fact in known if not fact.outcome.error]) if len(prose.text) <= LONGEST_REPLY else []
-    if len(rows) < 2:
-        return
-    found = [value for value in values(prose.text)[: 2 * MOST_STATED] if is_telling(value, prose.text)]
-    for sentence in prose.sentences:
-        told = [value for value in found if sentence.start <= value.start < sentence.end]
-        named = _named_rows(prose.text[sentence.start : sentence.end], rows) if told else []
-        if not told or len(named) != len(told) or sentence.question or not is_about_this_case(sentence):
+    for part, found in parts:
+        rows = [row for _, row, _ in {row.place: (at, row, name) for at, row, name in reversed(found)}.values()][::-1]
+        clause = _clause(prose, rows[0], part, [span for span, _, _ in found])
+        told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
+        if len(rows) < 2 or len(told) != len(rows):
             continue
-        places = [[(row, datum) for row in rows for datum in derived_from(value, row.data)] for value in told]
-        if not all(len(each) == 1 for each in places) or any(
-            each[0][0] is row for each, row in zip(places, named, strict=True)
-        ):
-            continue
-        datum = places[0][0][1]
-        if peer := next((one for one in named[0].data if one.column == datum.column), None):
-            shown = prose.text[told[0].start : told[0].end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}, and {peer.place} ="
-            yield Contradiction(sentence.start, sentence.end, f"{against} {peer.value.shown}", "warning", "medium")
+        own = {row.place: _own(row, text) for row in rows}
+        homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
+        if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
+            datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
+            yield Contradiction(*part, against, "warning", "medium")
             return
-
-
-def _named_rows(text: str, rows: Sequence[_RowData]) -> list[_RowData]:
-    """Return the rows that a text names, by words that no other row has, in the order of their first words."""
-    places: dict[str, int] = {}
-    for word in _WORD.finditer(text):
-        places.setdefault(word[0].casefold(), word.start())
-    firsts = [(min(map(places.__getitem__, named)), row) for row in rows if (named := row.own & places.keys())]
-    return [row for _, row in sorted(firsts, key=itemgetter(0))]
-
-
-def _rows(good: Sequence[Fact]) -> list[_RowData]:
-    """Return the rows of the results: those of a list or a table, or one for each result of the same tool."""
-    parts: list[tuple[list[Datum], str]] = []
-    if len(good) == 1:
-        text = good[0].result.text
-        if _LISTING.match(text):
-            return []
-        groups: dict[str, list[Datum]] = {}
-        for datum in data(text):
-            number = _ROW.match(datum.place)
-            if datum.column != "#" and (number is not None or datum.place.startswith("line ")):
-                groups.setdefault(number[0] if number is not None else datum.place, []).append(datum)
-        if len(groups) > _MOST_ROWS:
-            return []
-        lines = text.splitlines()
-        for place, group in groups.items():
-            line = lines[int(place[5:]) - 1] if place.startswith("line ") else ""
-            parts.append((group, line))
-    elif len({fact.able.tool.name for fact in good}) == 1:
-        parts = [(list(data(fact.result.text)), f"{fact.arguments} {fact.result.text[:NEAR]}") for fact in good]
-    named = [
-        frozenset(word.casefold() for word in _WORD.findall(line))
-        | frozenset(word for datum in group for word in datum.words)
-        for group, line in parts
-    ]
-    counts = Counter(word for each in named for word in each)
-    counts.update(
-        {str(int(abs(datum.value.readings[0]))): 2 for group, _ in parts for datum in group}
-    )  # values name no row
-    own = [frozenset(word for word in each if counts[word] == 1) for each in named]
-    return [_RowData(only, tuple(group)) for only, (group, _) in zip(own, parts, strict=True)]
 
 
 # --- tables and lists of rows -----------------------------------------------------------------------------------------
@@ -738,7 +714,9 @@ def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> It
 
 
 def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
-    told, own = values(cell), [value for one in held for value in values(str(one))]
+    if _NAME_WORD.search(cell) is not None:
+        return False
+    told, own = without_moments(cell), [value for one in held for value in values(str(one))]
     return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
 
 
@@ -748,37 +726,42 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
 
 
 def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
-    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2."""
-    for part, found in parts:
-        whole = [(row, name) for _, row, name in found if name in map(str, row.cells.values())]
-        names = {(row.names.index(name), row.place, name) for row, name in whole}
-        clause = prose.text[slice(*part)]
-        # With values it is a list of rows.
-        if len(names) != 2 or values(clause) or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
+    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
+
+    Each column is in the clause with one row. With several values the clause is a list of rows.
+    """
+    for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
+        clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
+        if len(values(clause)) > 1 or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
             continue
-        (one, place, name), (other, another, second) = sorted(names)
-        rows = {row.place: row for _, row, _ in found}
-        if one == other or place == another or name in map(str, rows[another].cells.values()):
+        whole = [
+            (row.names.index(name), row.place, name) for _, row, name in found if name in map(str, row.cells.values())
+        ]
+        columns = {column: {place for other, place, _ in whole if other == column} for column, _, _ in whole}
+        if len(rows) != 2 or any(len(places) > 1 for places in columns.values()):
             continue
-        if second not in map(str, rows[place].cells.values()):
-            yield Contradiction(
-                *part, f"{second!r} belongs to another row than {name!r}: {another}", "warning", "medium"
-            )
-            return
+        for column, place, name in whole:
+            others = [(second, other) for other, second, _ in whole if second != place]
+            if others and [one for one, second, _ in whole if second == place] == [column]:
+                own = rows[others[0][0]].names[column]
+                if not _holds(clause, own) and name not in map(str, rows[others[0][0]].cells.values()):
+                    against = f"{name!r} is of another row than {rows[others[0][0]].names[others[0][1]]!r}: {place}"
+                    yield Contradiction(*part, against, "warning", "medium")
+                    return
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
     """Yield "all are open" if a row is closed."""
     for sentence in prose.sentences:
-        line = sentence.masked
-        if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
-            continue
-        if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
-            continue
-        against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
-        if against is not None and not any(_holds(line, name) for row in table for name in row.names):
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+        for line in _CLAUSE.findall(sentence.masked):
+            if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
+                continue
+            if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
+                continue
+            against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
+            if against is not None and not any(_holds(line, name) for row in table for name in row.names):
+                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
+                return
 
 
 def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:

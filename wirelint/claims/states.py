@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Fact, last_words
-from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, particulars
+from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, is_admission, particulars
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST
 from wirelint.jsonvalues import decode_json
@@ -85,7 +85,7 @@ def _measured() -> dict[str, list[int]]:
 
 
 _ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
-"""The word of a flag that says what a thing is: `refundable`, `insured`."""
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _PARTING = ",;:、，；：。"
 _STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
 _DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
@@ -94,17 +94,20 @@ _DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?:
 
 def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str | None:
     """Return why a text contradicts a state of a row: it has a word of the opposite state, and none of the state."""
-    folded = text.casefold()
     for key, cell in cells.items():
-        word = _flag(key, cell)
-        if word is None or word not in folded:
+        said = _flag_in(text, key) if isinstance(cell, bool) else None
+        if said is None:
             continue
-        said = re.search(rf"(?i)\b(?P<no>(?:not|never|non)[ -](?:\w+ )?)?(?<![\w-]){word}\b", text)
-        if said is not None and (cell if said["no"] else not cell and not _is_negated(text, said)):
+        affirmed = _says_what(key) and not _is_negated(text, said) and not _PHRASES["trouble"].search(text)
+        if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
     for (pair, side), key in given.items():
-        if (pair, 1 - side) in given or pattern_of((pair, side)).search(text):
+        if (pair, 1 - side) in given:
+            continue
+        if own := pattern_of((pair, side)).search(text):
+            if isinstance(cells[key], bool) and _is_denied(text, own):
+                return f"{own[0]!r} is denied: {place}/{key} = {cells[key]}"
             continue
         found = pattern_of((pair, 1 - side)).search(text)
         if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
@@ -112,10 +115,35 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
     return None
 
 
-def _flag(key: str, cell: Json) -> str | None:
-    """Return the adjective of a flag: `refundable` of `"is_refundable": false`."""
-    word = name_words(key)[-1:] if isinstance(cell, bool) else ()
-    return word[0] if word and word[0] not in states() and _ADJECTIVE.fullmatch(word[0]) else None
+_BESIDE = 9
+"""Characters before a word in which a negation is of the word: `sin `, `is not `, `n'est pas `."""
+
+
+def _is_denied(text: str, word: re.Match[str]) -> bool:
+    """Return True if a negation is right before a word."""
+    before = _STILL.sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
+    return _PHRASES["negates"].search(before) is not None
+
+
+def _flag_in(text: str, key: str) -> re.Match[str] | None:
+    """Return the word of a flag's key in a text, in any form and also without accents: `complet` of `"complet": true`.
+
+    For a key of several words, the last of them in a text with all: "two of them allow pets", of `pets_allowed`.
+    """
+    words = [word for word in name_words(key) if len(word) >= _SHORTEST_STATE]
+    if not words or any(word in states() for word in words) or not _roots(words) <= particulars(text):
+        return None
+    return next((one for one in _LONG_WORD.finditer(text) if _roots([one[0]]) <= _roots(words)), None)
+
+
+def _roots(words: Iterable[str]) -> frozenset[str]:
+    return particulars(" ".join(words))
+
+
+def _says_what(key: str) -> bool:
+    """Return True if a key says what a thing is or may be: `refundable`, `insured`, `pets_allowed`; a noun does not."""
+    words = name_words(key)
+    return _ADJECTIVE.fullmatch(words[-1]) is not None or len(words) > 1
 
 
 def _is_negated(text: str, word: re.Match[str]) -> bool:
@@ -129,17 +157,17 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
 def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
     texts = [fact.result.text for fact in known]
-    if any(fact.outcome.error for fact in known) or len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
+    if len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
+        return
+    if any(fact.outcome.error for fact in known) and is_admission(prose):
         return
     fields = [field for text in texts for field in _fields(_object(text))]
     pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
     sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
     subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
-    flags = Counter(word for key, cell, _ in fields if (word := _flag(key, cell)))
-    folded = prose.text.casefold()
-    flags = Counter(word for word in flags if flags[word] == 1 and word in folded)
-    for key, cell, alone in fields:
-        if not alone or len(flags) > MOST_WORDS or _flag(key, cell) not in flags:
+    flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
+    for key, cell, alone in fields if len(flags) <= MOST_WORDS else ():
+        if not alone or flags[key] != 1 or not isinstance(cell, bool):
             continue
         for sentence in prose.sentences:
             against = opposite_state(sentence.masked, {key: cell}) if not sentence.question else None
@@ -148,7 +176,9 @@ def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> It
                 yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
                 return
     for key, cell, state in sole:
-        if state[0] == _OUTCOMES or pairs[state[0]] != 1 or pattern_of(state).search(prose.text):
+        if state[0] == _OUTCOMES or pairs[state[0]] != 1:
+            continue
+        if not isinstance(cell, bool) and pattern_of(state).search(prose.text):
             continue
         opposite = pattern_of((state[0], 1 - state[1]))
         for sentence in prose.sentences:
@@ -178,5 +208,10 @@ def _fields(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[t
         for key, cell in document.items():
             if isinstance(cell, (dict, list)):
                 yield from _fields(cell, depth + 1, alone=alone)
+            elif not _WISHES.isdisjoint(name_words(key)):
+                continue  # `"requested": "open"` is no state
             else:
                 yield key, cell, alone
+
+
+_WISHES = frozenset({"requested", "desired", "target", "wanted", "expected"})

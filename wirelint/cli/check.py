@@ -130,7 +130,7 @@ def check(
         Workers(jobs, bar, selection.scopes, interleaved=interleave) as workers,
     ):  # fmt: skip
         writer = begin(output_format, out, rules.everywhere, grouped=not all_occurrences)
-        for found in bar.checked(workers.checked(rules), rules, judge):
+        for found in bar.checked(workers.checked(rules, outline=judge is None), rules, judge):
             item = known.new(found)
             item = item if all_occurrences else item.folded
             counts.add(item)

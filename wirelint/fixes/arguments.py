@@ -50,6 +50,14 @@ from wirelint.text.thinking import (
     may_hold_thinking,
 )
 
+# Argument texts that the classes below repair, each with a result:
+#
+#     SeparateValues   {"at":1}{"at":1}                              {"at":1}; of two different values, two calls
+#     CompleteJson     <tool_call>{"at":1}</tool_call>               {"at":1}
+#     CoerceTypes      {"at":"1"}                                    {"at":1}, where the schema has an integer
+#     StripThoughts    {"at":"<think>North?</think>north"}           {"at":"north"}
+#     GrowingDeltas    `{"a`, `{"at":`, `{"at":1}`, each a delta     {"at":1}
+
 _STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
 _LONGEST_START = 256
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))

@@ -31,6 +31,18 @@ from wirelint.history.id_demands import mint
 from wirelint.history.pairing import CheckResult, Succession
 from wirelint.model import Arguments, Json
 
+# A healthy call: its first delta has the id and the name, the others have its index and more of its arguments.
+#
+#     {"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"look","arguments":""}}]}
+#     {"tool_calls":[{"index":0,"function":{"arguments":"{\"at\":1}"}}]}
+#
+# Faults: another id for the same call (`CallIds`), a second call under the first one's index (`CallNumbers`), the id and
+# the name after the first arguments (`LateHeads`) or again in every delta (`RepeatRemover`).
+#
+#     {"tool_calls":[{"index":0,"id":"call_2","function":{"arguments":"{\"at\":1}"}}]}
+#     {"tool_calls":[{"index":0,"id":"call_2","function":{"name":"look","arguments":"{\"at\":2}"}}]}
+#     {"tool_calls":[{"index":0,"id":"call_1","function":{"name":"look","arguments":"{\"at\":"}}]}
+
 _BLANK = " \t\r\n"
 
 

@@ -224,8 +224,6 @@ class ItemIds(PassingRewriter):
 class CallHeads(WaitingRewriter):
     """Changes ids and names of calls and removes calls, as a rule decides, call by call in order."""
 
-    patient: ClassVar[bool] = True
-
     def __init__(
         self,
         context: RewriteContext,
@@ -320,7 +318,6 @@ class EmptyCalls(WaitingRewriter):
     """
 
     phase = 2
-    patient: ClassVar[bool] = True
 
     def __init__(self, context: RewriteContext, record: Callable[[Start], None]) -> None:
         super().__init__()
@@ -428,7 +425,6 @@ class ParallelSplitter(WaitingRewriter):
     """Replaces a wrapper by the wrapped calls. `record` records the change."""
 
     phase = 2
-    patient: ClassVar[bool] = True
     most_waiting: ClassVar[int] = MOST_HELD
 
     def __init__(

@@ -14,6 +14,11 @@ from wirelint.fix import RewriteContext
 from wirelint.fixes.rewriters import PassingRewriter, first_frame
 from wirelint.model import Kind
 
+# A reason that contradicts the content, and one that was written although there is none:
+#
+#     {"choices":[{"message":{"content":null,"tool_calls":[{"id":"call_1", …}]},"finish_reason":"stop"}]}
+#     {"choices":[{"delta":{"content":"Hi"},"finish_reason":""}]}
+
 MARKUP = ("<", "[TOOL", "```")
 """Beginnings of text that may be a call that the server did not parse."""
 

@@ -151,7 +151,7 @@ class Framing(PassingRewriter):
             case "cut-event":
                 return self._cut(violation)
             case "missing-end":
-                if self._torn or not self._finished:
+                if not self._finished:
                     return (violation,)
                 if "cut-event" not in self._recorded:
                     self._tell(violation)

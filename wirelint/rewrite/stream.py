@@ -47,20 +47,12 @@ from wirelint.wire import Framing
 @dataclass(slots=True, eq=False)
 class Waiting:
     """Frame that has not been sent yet. `out` are the events of the pipeline for it; its first `sent` bytes have been
-    sent.
-
-    `bare`: the frame holds one delta and no other content, so without that delta nothing is written for it.
-    """
+    sent."""
 
     frame: Frame
     events: Sequence[Event]
     out: list[Event] = field(default_factory=list)
     sent: int = 0
-    bare: bool = False
-
-
-_FEW = 8
-"""Number of events up to which searching the queue is faster than indexing it."""
 
 
 def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
@@ -69,17 +61,15 @@ def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
     Thousands of frames may wait for the end of a call, and all their events are then released at once.
     """
     last = queue[-1]
-    homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
+    homes: dict[int, Waiting] = {}
     for event in events:
         number = event.frame.number if event.frame is not None else last.frame.number
         # Events read with the last frame stay there: a violation may name an earlier frame.
         if number == last.frame.number or any(event is one for one in last.events):
             last.out.append(event)
             continue
-        if homes is not None:
-            home = homes.get(number, last)
-        else:
-            home = next((waiting for waiting in queue if waiting.frame.number == number), last)
+        homes = homes or {waiting.frame.number: waiting for waiting in queue}
+        home = homes.get(number, last)
         home.out.insert(_place_in(home, event) if home.out else 0, event)
 
 
@@ -306,7 +296,7 @@ class ReplyStream:
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
             self._pipeline = self._make_pipeline()
-        waiting = Waiting(frame, events, sent=self._skip, bare=self._session.matched)
+        waiting = Waiting(frame, events, sent=self._skip)
         self._skip = 0
         self._queue.append(waiting)
         try:
@@ -331,7 +321,7 @@ class ReplyStream:
         """Write the frames `ready`: all of them or, if writing one fails, none, because one repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(one, b"" if one.bare and not one.out else self._written(one)) for one in ready]
+        made = [(one, self._written(one)) for one in ready]
         left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
