@@ -47,6 +47,7 @@ DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item"
 ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
 ADDED = build.sse({"type": "response.output_item.added", "output_index": 0, "item": CALL}, done=False)
 OTHER = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "call_id": "call_2"}}
+UNPLACED = build.sse({name: value for name, value in OTHER.items() if name != "output_index"}, done=False).encode()
 TWO_LINES = [ADDED.encode(), *(build.sse(OTHER, done=False).encode().strip() + one for one in (b"\nt: x\n", b"\n\n"))]
 STOP = build.sse({"type": "message_stop"}, named=True).encode()
 BODIES: dict[str, tuple[str, str, list[bytes]]] = {
@@ -124,6 +125,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "a block that does not stop, in one event with the start of its message": (MESSAGES, "m", [PARTED_START, STOP]),
     "an item that only the whole response has": (RESPONSES, "m", [DONE.strip().encode(), b"\n", ENDED.encode()]),
     "two documents in one event, with a line that is no field": (RESPONSES, "m", TWO_LINES),
+    "the end of an item without its number": (RESPONSES, "m", [ADDED.encode(), UNPLACED]),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
     "the finish reason in a line that is no field": (CHAT, "m", [UNNUMBERED, b"}" + END, b"data: [DONE]\n\n"]),

@@ -385,6 +385,11 @@ class WholeWriter(BaseWriter):
         return changed
 
 
+def _item_id(document: Mapping[str, Json]) -> str:
+    """Return the id of the item in `response.output_item.added` and `.done`; empty without one."""
+    return text(mapping(document.get("item")).get("id")) or ""
+
+
 def _separate_ids(listed: Sequence[Json], changes: Changes) -> None:
     """Give a call with a new call id a new item id, if an earlier item has the same item id."""
     seen: set[str] = set()
@@ -468,6 +473,8 @@ class StreamWriter:
         """The new `output_index` by the original one."""
         self._taken: set[int] = set()
         self._ids: dict[int, str] = {}
+        self._by_id: dict[str, int] = {}
+        """Number of each item by its first id, for events without `output_index`."""
         self._gone: set[int] = set()
         self._open: set[int] = set()
         self._made: list[tuple[int, dict[str, Json]]] = []
@@ -512,7 +519,8 @@ class StreamWriter:
         if index not in self._places:
             self._places[index] = self._number(index)
             self._taken.add(self._places[index])
-            self._ids[index] = text(mapping(document.get("item")).get("id")) or ""
+            self._ids[index] = _item_id(document)
+            self._by_id.setdefault(self._ids[index], index)
         if begins:
             self._open.add(index)
         else:
@@ -529,8 +537,13 @@ class StreamWriter:
         return place
 
     def _index(self, document: Mapping[str, Json]) -> int:
-        index = number(document.get("output_index"))
+        index = self._told_index(document)
         return len(self._places) if index is None else index
+
+    def _told_index(self, document: Mapping[str, Json]) -> int | None:
+        """Return the number of the item of an event, by its id if it has no number; None for an unknown id."""
+        index = number(document.get("output_index"))
+        return self._by_id.get(_item_id(document)) if index is None else index
 
     def _document(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = frame_document(frame)
@@ -576,7 +589,7 @@ class StreamWriter:
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
 
     def _item_done(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = number(document.get("output_index"))
+        index = self._told_index(document)
         item = mapping(document.get("item"))
         if index in self._gone:
             return
