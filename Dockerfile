@@ -1,7 +1,9 @@
 # wirelint with mitmproxy. `docker run IMAGE proxy --upstream URL --listen-host 0.0.0.0`; captures are written to /captures.
 FROM python:3.13-slim AS build
 COPY . /source
-RUN python -m venv /opt/wirelint && /opt/wirelint/bin/pip install --no-cache-dir /source
+# Optional packages, as in `--build-arg EXTRAS=cloud,prices`.
+ARG EXTRAS=""
+RUN python -m venv /opt/wirelint && /opt/wirelint/bin/pip install --no-cache-dir "/source${EXTRAS:+[$EXTRAS]}"
 
 FROM python:3.13-slim
 COPY --from=build /opt/wirelint /opt/wirelint

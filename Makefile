@@ -1,5 +1,5 @@
 # demo · test · test-all · check · docs · docs-site · bench · fuzz · soak · clean. Everything runs in .venv, which the first target creates.
-# PYTHON=/path/to/python selects the interpreter, VENV=dir the place of the environment.
+# PYTHON=/path/to/python selects the interpreter, VENV=dir the place of the environment. uv installs it, if there is one.
 
 VENV ?= .venv
 RUN = $(VENV)/bin/python
@@ -59,7 +59,8 @@ $(VENV)/installed $(VENV)/installed-demo $(VENV)/installed-docs: pyproject.toml
 	if [ -z "$$py" ]; then echo 'wirelint needs Python 3.11 or newer with venv, and found none. Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 2; fi; \
 	"$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "PYTHON=$$py is not a Python 3.11 or newer; name another: make PYTHON=/path/to/python3" >&2; exit 2; }; \
 	echo "installing wirelint[$(EXTRA)] into $(VENV) with $$("$$py" --version)"; \
-	"$$py" -m venv $(VENV) && $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'
+	"$$py" -m venv $(VENV) && { (uv pip install --quiet --python $(RUN) -e '.[$(EXTRA)]') 2>/dev/null || \
+	  $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'; }
 	@touch $@ $(if $(filter dev,$(EXTRA)),$(VENV)/installed-demo)
 
 clean:

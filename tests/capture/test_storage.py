@@ -17,6 +17,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
@@ -163,6 +164,28 @@ def _port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("url", ["memory://uploads", "file://{}/uploads"])
+def test_an_upload_appears_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """A file system without whole objects gets them under a hidden name first."""
+    place = storage.place_of(url.format(tmp_path))
+    made = tmp_path / "run.jsonl"
+    for content in (RUN, RUN * 2):
+        made.write_bytes(content)
+        storage.upload(made, place, "host/part/run.jsonl")
+    ((file,),) = storage.files_below(place)
+    assert storage.read_head(file[1], 1 << 20) == RUN * 2
+    if url.startswith("file"):
+
+        def break_off(_: object, source: str, target: str) -> None:
+            Path(target).write_bytes(Path(source).read_bytes()[:9])
+            raise ConnectionError("gone")
+
+        monkeypatch.setattr(LocalFileSystem, "put_file", break_off)
+        with pytest.raises(storage.StorageError, match="cannot be reached: gone"):
+            storage.upload(made, place, "host/part/other.jsonl")
+        assert list(storage.files_below(place)) == [[file]]
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------

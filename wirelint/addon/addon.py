@@ -181,7 +181,7 @@ class Inspector:
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
         self._queue.drain()
-        self._close_store()
+        self._close_store(flush=True)
         self._ui.done()
         if self._telemetry is not None:
             self._telemetry.close()
@@ -258,11 +258,11 @@ class Inspector:
                 settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
             )
 
-    def _close_store(self) -> None:
+    def _close_store(self, *, flush: bool = False) -> None:
         store, self._store = self._store, None
         if store is not None:
             with self._failures.caught("closing the captures"):
-                store.close()
+                store.close(flush=flush)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
 

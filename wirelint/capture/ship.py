@@ -21,9 +21,6 @@ from pathlib import Path
 from wirelint.capture.readers.storage import StorageError, upload
 from wirelint.capture.store import SHIP_MARK
 
-FLUSH = 8.0
-"""Seconds for the last uploads when the proxy stops: Docker kills a container after 10."""
-
 
 class Shipper:
     """Uploads the marked parts below `folder` to `url`. `report` gets one-line messages, from the thread.
@@ -48,13 +45,13 @@ class Shipper:
             self._is_due = True
             self._condition.notify()
 
-    def close(self, wait: float = FLUSH) -> None:
-        """Try once more to ship what waits, for at most `wait` seconds. The rest stays on the disk."""
+    def close(self, wait: float) -> None:
+        """Try once more to ship what waits, and wait for that for some seconds. The rest stays on the disk."""
         with self._condition:
             self._closing = True
             self._condition.notify()
         self._thread.join(wait)
-        left = sum(1 for _ in self._marks())
+        left = sum(1 for _ in self._marks()) if wait else 0
         if left:
             parts = "1 folder" if left == 1 else f"{left} folders"
             self._report(f"{parts} of captures in {self._folder} not shipped yet; the next start ships them")

@@ -40,6 +40,8 @@ from wirelint.model import Json
 if TYPE_CHECKING:
     from wirelint.capture.ship import Shipper
 
+FLUSH = 8.0
+"""Seconds for the last uploads when the proxy stops: Docker kills a container after 10."""
 SHIP_MARK = ".ship"
 """Name of the file in a part that is to be shipped. Its text is the folder of the part in the storage."""
 _STAMP = "%Y%m%dT%H%M%SZ"
@@ -268,8 +270,11 @@ class Store:
             self._hurried = bool(self._queue)
             self._condition.notify_all()
 
-    def close(self, timeout: float = 5.0) -> bool:
-        """Write the queue within `timeout` seconds. Return False if entries are left, which count as dropped."""
+    def close(self, timeout: float = 5.0, *, flush: bool = True) -> bool:
+        """Write the queue within `timeout` seconds. Return False if entries are left, which count as dropped.
+
+        `flush`: wait for uploads too, since the process ends.
+        """
         with self._condition:
             self._closing = True
             self._condition.notify_all()
@@ -286,7 +291,7 @@ class Store:
         if self._dropped:
             self._tell("lost", f"{self._dropped} captures were not written ({self.folder})")
         if self._shipper is not None:
-            self._shipper.close()
+            self._shipper.close(FLUSH if flush else 0.0)
         return left == 0
 
     def _start(self) -> None:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import socket
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -99,8 +101,10 @@ def check_on_ray(
         totals.memory = 0
         if left:
             _connect(ray, address, jobs)
-            for made in _results(ray, left, selection.scopes):
+            for task, made in _results(ray, left, selection.scopes, bar):
                 totals.add(made)
+                bar.counts[0] += made.exchanges
+                bar.counts[1] += task.partition.size
             _upload_schemas(output)
     for problem in totals.problems:
         inform(f"wirelint: {problem}")
@@ -128,10 +132,12 @@ def _connect(ray: Any, address: str, jobs: int | None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports the use of a cluster that it starts
     if ray.is_initialized():
         return
-    place: dict[str, Any] = {"address": address}
+    place: dict[str, Any] = {"address": address or None}
     if not address and "RAY_ADDRESS" not in os.environ:
         place = {"address": "local", "num_cpus": jobs, "include_dashboard": False}
     try:
+        if found := re.fullmatch(r"(?:ray://)?([^/:]+):(\d{1,5})", address):
+            socket.create_connection((found[1], int(found[2])), 10).close()  # Ray would try for minutes
         ray.init(**place, log_to_driver=False, logging_level="ERROR")
     except Exception as error:
         reason = printable(" ".join(str(error).split()))[:160]
@@ -140,8 +146,8 @@ def _connect(ray: Any, address: str, jobs: int | None) -> None:
         ) from error
 
 
-def _results(ray: Any, tasks: Sequence[_Task], load: Callable[[], Scopes]) -> Iterator[Totals]:
-    """Yield the counts of each task as it is done. A task that fails is a problem of the captures it is about."""
+def _results(ray: Any, tasks: Sequence[_Task], load: Callable[[], Scopes], bar: Bar) -> Iterator[tuple[_Task, Totals]]:
+    """Yield each task with its counts when it is done. A task that fails is a problem of the captures it is about."""
     work, shared = ray.remote(max_retries=3)(_work), ray.put(load)
     waiting: dict[Any, _Task] = {}
     rest = iter(tasks)
@@ -154,9 +160,11 @@ def _results(ray: Any, tasks: Sequence[_Task], load: Callable[[], Scopes]) -> It
         for reference in done:
             task = waiting.pop(reference)
             try:
-                yield ray.get(reference)
+                made = ray.get(reference)
             except Exception as error:
-                yield Totals(problems=[_explained(task, error)])
+                made = Totals(problems=[_explained(task, error)])
+            yield task, made
+        bar.tick()
 
 
 def _explained(task: _Task, error: Exception) -> str:
@@ -165,7 +173,7 @@ def _explained(task: _Task, error: Exception) -> str:
     place = f"{files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''}"
     text = " ".join(str(cause).split()) or type(cause).__name__
     if type(error).__name__ in ("WorkerCrashedError", "OutOfMemoryError"):
-        text = "the worker was killed several times, for example for lack of memory; use smaller nodes' shares, --jobs"
+        text = "the worker was killed several times, for example for lack of memory; give the nodes more"
     return printable(f"{place}: not checked: {text[:200]} (run the command again for the rest)")
 
 

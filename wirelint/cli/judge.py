@@ -71,9 +71,9 @@ class _NotJudgedError(Exception):
     """A reply is not judged. The message has the reason and the cure."""
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Follow no redirect: key and conversation are for the named host only."""
+        """Follow no redirect: a key and a conversation are for the named host only."""
 
 
 class Judge:
@@ -87,7 +87,7 @@ class Judge:
         self._headers = {"content-type": "application/json", "user-agent": f"wirelint/{__version__}"}
         if key := os.environ.get(JUDGE_KEY, "").strip():
             self._headers["authorization"] = f"Bearer {key}"
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(NoRedirect)
         self._redactor = Redactor()
         self._calls = 0
         self._failure = ""

@@ -45,6 +45,7 @@ from wirelint.capture.replay import begin
 from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
 from wirelint.cli.guidance import guided
+from wirelint.cli.judge import NoRedirect
 from wirelint.cli.options import Selection, inform, inform_failure, paths_argument
 from wirelint.cli.report import print_comparison, score_options
 from wirelint.engine import Engine
@@ -402,11 +403,6 @@ def _latest(items: Iterator[Checked], names: set[str]) -> Iterator[Checked]:
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Follow no redirect: the key is for the named host only."""
-
-
 @dataclass(slots=True)
 class _Reply:
     """Response to a request. Times are milliseconds after the request; `started` is a Unix time."""
@@ -424,7 +420,7 @@ class _Reply:
 
 def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _Reply:
     """Send a request and return its reply with the arrival of each piece. Errors of the connection are in the reply."""
-    opener = urllib.request.build_opener(_NoRedirect)
+    opener = urllib.request.build_opener(NoRedirect)
     reply, clock = _Reply(time.time()), time.monotonic()
 
     def now() -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import orjson
 
@@ -243,53 +243,44 @@ class Junit(Format):
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
-        self._suites: dict[str, list[str]] = {}
-        self._counts: dict[str, Counter[str]] = {}
+        self._suites: dict[str, Element] = {}
 
     def add(self, checked: Checked) -> None:
         name = path_of(checked.record)
-        counts = self._counts.setdefault(name, Counter())
-        counts["tests"] += 1
-        self._suites.setdefault(name, []).append(_case(checked, counts))
+        self._suites.setdefault(name, Element("testsuite", name=_attribute(name))).append(_case(checked))
 
     def close(self) -> None:
-        total = sum(self._counts.values(), Counter[str]())
-        self._out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-        self._out.write(f'<testsuites name="wirelint"{_counts(total)}>\n')
-        for name, cases in self._suites.items():
-            self._out.write(f"  <testsuite name={_attribute(name)}{_counts(self._counts[name])}>\n")
-            self._out.writelines(cases)
-            self._out.write("  </testsuite>\n")
-        self._out.write("</testsuites>\n")
+        root = Element("testsuites", name="wirelint")
+        root.extend(self._suites.values())
+        for one in (root, *root):
+            names = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+            one.attrib |= {count: str(sum(1 for _ in one.iter(name))) for count, name in names.items()}
+        indent(root)
+        self._out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n')
         super().close()
 
 
-def _case(checked: Checked, counts: Counter[str]) -> str:
+def _case(checked: Checked) -> Element:
     exchange, record = checked.exchange, checked.record
     model = ".".join(part for part in (exchange.api, exchange.model) if part) if exchange else ""
-    took = record.timing.duration
-    head = f"    <testcase classname={_attribute(model or 'unknown')} name={_attribute(record.id)}"
-    head += f" file={_attribute(path_of(record))}"
-    if (line := line_of(record)) is not None:
-        head += f' line="{line}"'
-    head += f' time="{max(took or 0.0, 0.0) / 1000:.3f}"'
+    places = {"file": path_of(record), **({"line": str(line)} if (line := line_of(record)) is not None else {})}
+    facts = {"classname": model or "unknown", "name": record.id, **places}
+    facts["time"] = f"{max(record.timing.duration or 0.0, 0.0) / 1000:.3f}"
+    case = Element("testcase", {name: _attribute(value) for name, value in facts.items()})
     lines = [f"{finding.severity} {finding.code} {finding.name}: {_sentence(checked, finding)}"
              for finding in checked.findings]  # fmt: skip
     if note := known_note(len(checked.known)):
         lines.append(note)
-    text = escape(_xml("\n".join(lines)))
     severity = worst(checked.findings)
     if severity in ("error", "warning"):
-        counts["failures"] += 1
         names = ", ".join(dict.fromkeys(finding.name for finding in checked.findings))
         message = _attribute(f"{names} at {file_place(record)}")
-        return f'{head}>\n      <failure type="{severity}" message={message}>{text}</failure>\n    </testcase>\n'
-    if lines:
-        return f"{head}>\n      <system-out>{text}</system-out>\n    </testcase>\n"
-    if exchange is None:
-        counts["skipped"] += 1
-        return f'{head}>\n      <skipped message="unrecognised API"/>\n    </testcase>\n'
-    return f"{head}/>\n"
+        SubElement(case, "failure", type=severity, message=message).text = _xml("\n".join(lines))
+    elif lines:
+        SubElement(case, "system-out").text = _xml("\n".join(lines))
+    elif exchange is None:
+        SubElement(case, "skipped", message="unrecognised API")
+    return case
 
 
 def _sentence(checked: Checked, finding: Finding) -> str:
@@ -298,12 +289,8 @@ def _sentence(checked: Checked, finding: Finding) -> str:
     return f"{text}; {fix}" if fix else text
 
 
-def _counts(counts: Counter[str]) -> str:
-    return "".join(f' {name}="{counts[name]}"' for name in ("tests", "failures", "errors", "skipped"))
-
-
 def _attribute(text: str) -> str:
-    return quoteattr(_xml(" ".join(text.split())))
+    return _xml(" ".join(text.split()))
 
 
 def _xml(text: str) -> str:

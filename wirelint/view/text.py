@@ -136,7 +136,7 @@ def _head(checked: Checked) -> Text:
     head = Text.assemble((visible(checked.record.id), "bold cyan"))
     if exchange is None:
         return head
-    for word in (exchange.api, exchange.model, "stream" if exchange.reply and exchange.reply.streamed else ""):
+    for word in (exchange.api, exchange.model, "stream" if checked.streamed else ""):
         if word:
             head.append(visible(f"  {word}"))
     if exchange.status is not None:
@@ -274,7 +274,7 @@ def _flat(text: str) -> str:
 
 
 def _title(checked: Checked, exchange: Exchange) -> RenderableType:
-    facts = [exchange.api, exchange.model, "stream" if exchange.reply and exchange.reply.streamed else "whole body"]
+    facts = [exchange.api, exchange.model, "stream" if checked.streamed else "whole body"]
     facts.append(str(exchange.status) if exchange.status is not None else "")
     facts.append(f"{exchange.timing.duration:.0f} ms" if exchange.timing.duration is not None else "")
     facts.append(f"conversation {exchange.conversation}" if exchange.conversation else "")

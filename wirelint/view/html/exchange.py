@@ -87,7 +87,7 @@ def make_row(checked: Checked) -> Object:
         "path": urlsplit(record.url).path[:200] if _is_url(record.url) else record.url[:200],
         "status": record.status,
         "end": record.end,
-        "stream": bool(exchange is not None and exchange.reply is not None and exchange.reply.streamed),
+        "stream": checked.streamed,
         "started": timing.started,
         "duration": timing.duration,
         "conversation": exchange.conversation if exchange is not None else None,
