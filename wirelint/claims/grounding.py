@@ -491,10 +491,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a reply ends with a question after look-ups that failed: "Which Brest do you mean?"."""
-    if not failed or not prose.sentences or not prose.sentences[-1].question:
-        return False
-    found = any(claim.form == "news" for claim in claims(prose))  # "I found 42 of them. Shall I list them?"
-    return not found and not any(fact.able.kinds - {"search", "read"} for fact in failed)
+    if not failed or not prose.sentences or any(claim.form == "news" for claim in claims(prose)):
+        return False  # "I found 42 of them. Shall I list them?"
+    return prose.sentences[-1].question and not any(fact.able.kinds - {"search", "read"} for fact in failed)
 
 
 def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
