@@ -69,7 +69,7 @@ class LiveTable:
         shown: object = None
         while True:
             inspector = _inspector()
-            seen = (inspector.counts[0].all.exchanges, inspector.pending, self._screen.size) if inspector else None
+            seen = (inspector.counts()[0].all.exchanges, inspector.pending, self._screen.size) if inspector else None
             if seen != shown:
                 live.refresh()
                 shown = seen
@@ -77,11 +77,9 @@ class LiveTable:
 
     def _table(self) -> Group:
         inspector = _inspector()
-        return (
-            Group(*lines(*inspector.counts, inspector.pending, self._screen.width))
-            if inspector is not None
-            else Group()
-        )
+        if inspector is None:
+            return Group()
+        return Group(*lines(*inspector.counts(), inspector.pending, self._screen.width))
 
 
 def _inspector() -> Inspector | None:

@@ -491,8 +491,9 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a reply ends with a question after look-ups that failed: "Which Brest do you mean?"."""
-    acting = any(fact.able.kinds - {"search", "read"} for fact in failed)
-    return bool(failed and prose.sentences) and prose.sentences[-1].question and not acting
+    if not failed or not prose.sentences or any(claim.form == "news" for claim in claims(prose)):
+        return False  # "I found 42 of them. Shall I list them?"
+    return prose.sentences[-1].question and not any(fact.able.kinds - {"search", "read"} for fact in failed)
 
 
 def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
