@@ -137,7 +137,8 @@ def _unit_of_key(key: str) -> Unit | None:
     """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR."""
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
-    return next((found for part in units if (found := _key_unit(part))), None)
+    pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
+    return next((found for part in (*pairs, *units) if (found := _key_unit(part))), None)
 
 
 def _key_unit(part: str) -> Unit | None:

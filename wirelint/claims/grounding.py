@@ -43,7 +43,7 @@ from wirelint.claims.evidence import Contradiction, Fact, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words
-from wirelint.claims.values import LONGEST, Value, clocks, dates, same, values
+from wirelint.claims.values import LONGEST, Value, ends_with_hour, same, values, without_moments
 from wirelint.model import Opaque, Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -97,17 +97,13 @@ def _stated(prose: Prose) -> Iterator[Stated]:
                 yield Stated(value, sentence, words)
 
 
-def without_moments(text: str) -> list[Value]:
-    """Return the values of a text that are no part of a date or a time of day."""
-    moments = [one for read in (dates, clocks) for one in read(text)]
-    return [one for one in values(text) if not any(at.start <= one.start < at.end for at in moments)]
-
-
 def is_telling(value: Value, text: str) -> bool:
     """Return True unless a value is a small number, a year, a time of day or a number in brackets."""
     if _FRENCH_CLOCK.match(text, value.start):
         return False
     amount = abs(value.readings[0])
+    if value.unit is not None and value.unit.name == "min" and ends_with_hour(text[: value.start]):
+        return False
     if value.unit is None and value.is_whole and (amount < 10 or 1900 <= amount <= 2100):
         return False
     if value.unit is None and _UNKNOWN_UNIT.match(text, value.end):
@@ -150,6 +146,10 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
     sent_texts = [last_words(request), *(fact.arguments for fact in good)]
+    told = [reading for text in sent_texts for value in values(text) for reading in value.readings]
+    rules = [value for message in request.messages if message.role == "system" for value in values(message.text)]
+    rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
+    given = [*told, *(amount / 100 for amount in told), *rates]
     scaled = _scaled(free, left)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
@@ -164,23 +164,21 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
             continue
         if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
             continue
-        others = [other for other in said if other is not one]
-        near = (other.value for other in others if other.sentence is one.sentence)
+        near = (other.value for other in said if other.sentence is one.sentence and other is not one)
         beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, texts)]
-        if is_computed(one.value, _steps(others, pool)) or is_computed(one.value, beside):
+        steps = [step for other, step in _steps(said, pool, given) if other is not one]
+        if any(is_computed(one.value, known) for known in (steps, beside)) or _is_sum_of(one, written, pool):
             continue
-        given = (value.readings[0] for text in sent_texts for value in values(text))
-        if _is_sum_of(one, written, pool) or _is_rate(one, said, pool, given):
+        if _is_rate(one, said, [*pool, *(step for step in steps if is_of_kind(one.value, step.value))], given):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
         against = (
             f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
         )
+        span = one.sentence.start, one.sentence.end
         against += " or sum leads from one to the other"
-        yield Contradiction(
-            one.sentence.start, one.sentence.end, against, *(("error", "high") if sure else ("warning", "medium"))
-        )
+        yield Contradiction(*span, against, *(("error", "high") if sure else ("warning", "medium")))
         return
 
 
@@ -198,10 +196,15 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
     return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
 
 
-def _steps(others: Sequence[Stated], pool: Sequence[Datum]) -> list[Datum]:
-    """Return the values that are computed from data: 400 is what 3,650 is more than 3,250."""
-    computed = (other.value for other in others if is_computed(other.value, pool))
-    return [as_datum(value._replace(readings=(reading,))) for value in computed for reading in value.readings]
+def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> list[tuple[Stated, Datum]]:
+    """Return the values that follow from data or from earlier ones of them: 400 is what 3,650 is more than 3,250."""
+    steps: list[tuple[Stated, Datum]] = []
+    for one in said:
+        known = [*pool, *(step for _, step in steps)]
+        if is_computed(one.value, known) or _is_rate(one, said, known, given):
+            readings = (one.value._replace(readings=(reading,)) for reading in one.value.readings)
+            steps += [(one, as_datum(value)) for value in readings]
+    return steps
 
 
 def _is_interval(value: Value, texts: Iterable[str]) -> bool:
@@ -228,18 +231,13 @@ _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
 
-def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Iterable[float]) -> bool:
+def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> bool:
     """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
 
     Or by a number that the user or the arguments of a call give (`given`), or a datum plus or minus one of these.
     """
-    given = list(given)
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
-    shares = [
-        other.value.readings[0] / 100
-        for other in said
-        if other.value.unit is not None and other.value.unit.name == "percent"
-    ]
+    shares = [one.value.readings[0] / 100 for one in said if one.value.unit and one.value.unit.name == "percent"]
     beside += [rate for share in shares for rate in (1 + share, 1 - share)]
     beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
     goal, step = told.value.readings[0], told.value.step
@@ -290,13 +288,15 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
 
 def _is_altered(value: Value, datum: Value) -> bool:
     """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
-    if value.step != datum.step or not is_of_kind(value, datum):
+    bare = value.unit is None or datum.unit is None
+    if value.step != datum.step or not (bare or is_of_kind(value, datum)):
         return False
     one, other = _digits(value), _digits(datum)
     apart = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
     if len(one) != len(other) or len(one) < 2:
         return False
-    return len(apart) == 1 < len(one) - 2 or (len(apart) == 2 and apart[0] == apart[1][::-1])
+    one_digit = len(apart) == 1 < len(one) - 2 and value.unit is datum.unit
+    return one_digit or (len(apart) == 2 and apart[0] == apart[1][::-1])
 
 
 def _digits(value: Value) -> str:

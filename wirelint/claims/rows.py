@@ -44,11 +44,10 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
     is_telling,
-    without_moments,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, unit_of, values
+from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, unit_of, values, without_moments
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
 from wirelint.text.prose import Prose
@@ -188,7 +187,8 @@ def _fields_by_key(text: str) -> tuple[Row, ...]:
         if (names := _key_names(key))
     ]
     counts = Counter(name for row in rows for name in row.names)
-    return tuple(row for row in rows if counts[row.names[0]] == 1)[:_MOST_ROWS]
+    rows = [row._replace(names=tuple(name for name in row.names if counts[name] == 1)) for row in rows]
+    return tuple(row for row in rows if row.names)[:_MOST_ROWS]
 
 
 def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str, Json]]:
@@ -205,7 +205,7 @@ def _key_names(key: str) -> tuple[str, ...]:
     words = [word for word in name_words(key) if unit_of(word) is None and unit_of(word.upper()) is None]
     words = [word for word in words if word not in STOP]
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
-    names = dict.fromkeys((" ".join(words), " ".join(longer)))
+    names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
     return tuple(name for name in names if len(name) >= _SHORTEST_KEY) if NAMES_ONLY.search(key) is None else ()
 
 

@@ -353,3 +353,18 @@ def clocks(text: str) -> Iterator[Clock]:
             half = match["half"]
             hours = int(hour[0]) % 12 + 12 * (half == "p") if half else int(hour[0])
             yield Clock(hour.start(), match.end(), hours * 60 + int(match[0][1:3]))
+
+
+def without_moments(text: str) -> list[Value]:
+    """Return the values of a text that are no part of a date or a time of day."""
+    moments = [one for read in (dates, clocks) for one in read(text)]
+    return [one for one in values(text) if not any(at.start <= one.start < at.end for at in moments)]
+
+
+def ends_with_hour(text: str) -> bool:
+    """Return True if one of the last two words of a text is an hour: "an hour and", before "25 minutes"."""
+    units = (unit_of(word) for word in text[-_TWO_WORDS:].split()[-2:])
+    return any(unit is not None and unit.name == "h" for unit in units)
+
+
+_TWO_WORDS = 32
