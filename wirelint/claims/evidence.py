@@ -37,6 +37,7 @@ from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("evidence")
+_MEDIA = frozenset(_PHRASES.words("media"))
 
 _GIVEN = (" result", " output", " response")
 _RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
@@ -145,6 +146,12 @@ def was_summarised(request: Request) -> bool:
         return True
     heard = (message.text[:4000] for message in request.messages if message.role != "assistant")
     return any(mentions(text, _SUMMARY_WORDS) and _PHRASES["summary"].search(text) for text in heard)
+
+
+def is_unseen(request: Request) -> bool:
+    """Return True if images, audio or files are part of the request, which may show anything."""
+    heard = (message for message in request.messages if message.role in ("user", "tool"))
+    return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
 
 
 def contains_named(request: Request, word: str) -> bool:

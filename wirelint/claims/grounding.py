@@ -39,18 +39,17 @@ from wirelint.claims.derivation import (
     simple_ratio,
     words_in,
 )
-from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.evidence import Contradiction, Fact, is_unseen, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words
 from wirelint.claims.values import LONGEST, Value, ends_with_hour, same, values, without_moments
-from wirelint.model import Opaque, Request, Tool
+from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _GENERAL_WORDS = frozenset(_PHRASES.words("general_words"))
-_MEDIA = frozenset(_PHRASES.words("media"))
 
 LONGEST_REPLY = 8_000
 """Characters of a reply that is compared; a longer one takes too long."""
@@ -145,11 +144,7 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
     if not left:
         return
     texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    sent_texts = [last_words(request), *(fact.arguments for fact in good)]
-    told = [reading for text in sent_texts for value in values(text) for reading in value.readings]
-    rules = [value for message in request.messages if message.role == "system" for value in values(message.text)]
-    rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
-    given = [*told, *(amount / 100 for amount in told), *rates]
+    given = _given_rates(request, good)
     scaled = _scaled(free, left)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
@@ -180,6 +175,14 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         against += " or sum leads from one to the other"
         yield Contradiction(*span, against, *(("error", "high") if sure else ("warning", "medium")))
         return
+
+
+def _given_rates(request: Request, good: Sequence[Fact]) -> list[float]:
+    """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
+    told = [value for text in (last_words(request), *(fact.arguments for fact in good)) for value in values(text)]
+    rules = [value for message in request.messages if message.role == "system" for value in values(message.text)]
+    rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
+    return [amount for value in told for one in value.readings for amount in (one, one / 100)] + rates
 
 
 def _is_sum_of(one: Stated, written: Sequence[Value], pool: Sequence[Datum]) -> bool:
@@ -451,11 +454,8 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
         return  # the reply may tell of the call that failed in its own words
     if not english and ((settled and _has_trouble(prose, order)) or _has_word_of(prose, failed, request)):
         return
-    if (
-        (settled or not failed or not english)
-        and _negates(prose)
-        and not (settled and _affirms(prose, failed, request))
-    ):
+    affirms = settled and _affirms(prose, failed, request)
+    if (settled or not failed or not english) and _negates(prose) and not affirms:
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose, order):
             wanted = particulars(last_words(request))
             none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
@@ -685,12 +685,6 @@ def negates(sentence: Sentence) -> bool:
 def _negates(prose: Prose) -> bool:
     texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in statements(prose))
     return any(_PHRASES["negates"].search(text) for text in texts)
-
-
-def is_unseen(request: Request) -> bool:
-    """Return True if images, audio or files are part of the request, which may show anything."""
-    heard = (message for message in request.messages if message.role in ("user", "tool"))
-    return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
 
 
 def nouns_of(tool: Tool) -> frozenset[str]:

@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from wirelint import lexicon
 from wirelint.claims.announcements import announcement, asks_for_text
 from wirelint.claims.derivation import equals, words_in
-from wirelint.claims.evidence import last_words
+from wirelint.claims.evidence import is_unseen, last_words
 from wirelint.claims.grounding import (
     LONGEST_ORDER,
     LONGEST_REPLY,
     Given,
     is_about_this_case,
     is_admission,
-    is_unseen,
     nouns_of,
     numbers_of_things,
     statements,

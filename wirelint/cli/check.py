@@ -144,13 +144,15 @@ def check(
             counts.write(out, output_format)
         elif not write_baseline:
             writer.close()
-    inform(counts.summary(bar.problems))
+    _inform_of(counts, bar.problems, output_format)
+    known.close(rules.everywhere)
+    return 2 if bar.problems else int(counts.faults > 0 and not (exit_zero or write_baseline))
+
+
+def _inform_of(counts: Statistics, problems: int, output_format: str) -> None:
+    inform(counts.summary(problems))
     if output_format in ("full", "concise") and (hint := counts.hint()):
         inform(hint)
-    known.close(rules.everywhere)
-    if bar.problems:
-        return 2
-    return 1 if counts.faults and not (exit_zero or write_baseline) else 0
 
 
 def _check_on_ray(

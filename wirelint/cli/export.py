@@ -68,8 +68,7 @@ def export(
     if kind is None:
         raise click.UsageError(f"{output}: unknown format; name it .har, .mitm or .jsonl, or use --format")
     write, members = _writer(kind)
-    rules = selection.scopes()
-    names = selection.names(having)
+    rules, names = selection.scopes(), selection.names(having)
     worth = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity is not None else ()
 
     def is_chosen(checked: Checked) -> bool:

@@ -101,10 +101,7 @@ def run(
         chain, login = env.proxy_in(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
-    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
-    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
-    if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
-        options.append("wirelint_dashboard=on")
+    options = _options(captures, fix, ship, settings, dashboard=dashboard)
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
         if not any(option.startswith("ssl_verify_upstream_trusted_ca=") for option in settings):
@@ -136,6 +133,17 @@ def run(
     for line in () if quiet else _closing(parts, captures, command):
         inform(line)
     return status
+
+
+def _options(
+    captures: str, fix: str | None, ship: str | None, settings: Sequence[str], *, dashboard: bool
+) -> list[str]:
+    """Return the options of mitmproxy: the command's own, and `settings`."""
+    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
+    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
+    if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
+        options.append("wirelint_dashboard=on")
+    return options
 
 
 def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
