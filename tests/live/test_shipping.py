@@ -151,13 +151,15 @@ def test_the_next_start_ships_what_is_left(bucket: Bucket, vendor: str, tmp_path
             assert "1 folder of captures in " in log
             assert "not shipped yet; the next start ships them" in log
     assert len(marks(tmp_path)) == 1
+    left = on_disk(tmp_path)  # a proxy that is killed may not have written the flow file yet
+    assert left
     with bucket.serving(), running(tmp_path, vendor, bucket.option) as proxy:
-        bucket.wait_for(proxy, 2)
+        bucket.wait_for(proxy, len(left))
         ask(proxy, "2")
-        assert len(bucket.objects()) == 2, "the part that is written to is not shipped"
+        assert without_host(bucket.objects()) == left, "the part that is written to is not shipped"
         proxy.stop()
         assert without_host(bucket.objects()) == on_disk(tmp_path)
-        assert len(bucket.objects()) == 4
+        assert len(bucket.objects()) == len(left) + 2
     assert not marks(tmp_path)
 
 
