@@ -102,6 +102,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         ],
     ),
     "an entry without a function, of a removed call": (CHAT, "m", [ROWING, chunk(SILENT_ENTRY), END]),
+    "a call whose name comes in pieces, each with the id": (
+        CHAT,
+        "m",
+        [chunk(call("findfind", "c_1")), chunk(call("f]]]]]indfind", "c_1")), END],
+    ),
     "an entry without arguments, of a call that is removed, in a chunk with another id": (
         CHAT,
         "m",

@@ -245,6 +245,8 @@ class CallHeads(WaitingRewriter):
         """The original names of renamed calls."""
         self._ids: dict[int, str] = {}
         """The original ids of renumbered calls."""
+        self._starting: dict[int, str] = {}
+        """The ids with which renamed calls start; one of them in a later event is repeated."""
         self._remover = CallRemover(context)
 
     def decides(self, first: Event, event: Event) -> bool | None:
@@ -267,7 +269,7 @@ class CallHeads(WaitingRewriter):
             case Remove(text):
                 return self._remover.remove(start, text)
             case Rename(right):
-                self._names[start.block] = name or ""
+                self._names[start.block], self._starting[start.block] = name or "", id_ or ""
                 return (start._replace(name=right, id=id_),)
             case Renumber(new):
                 self._context.taken.add(new)
@@ -302,7 +304,7 @@ class CallHeads(WaitingRewriter):
             case CallUpdate(block=block) if block in self._ids:
                 return (event._replace(id=None),) if event.name else ()
             case CallUpdate(block=block) if block in self._names and event.name:
-                return (event._replace(name=None),) if event.id else ()
+                return () if event.id in (None, "", self._starting[block]) else (event._replace(name=None),)
             case Finish():
                 return (self._remover.finish(event),)
             case _:
