@@ -126,7 +126,7 @@ def test_an_interrupted_run_leaves_a_valid_capture(wirelint: Wirelint, tmp_path:
 
 def test_servers_that_fail(wirelint: Wirelint, tmp_path: Path, upstream: Upstream) -> None:
     capture, out = write(tmp_path / "run.jsonl", *map(asked, range(3))), tmp_path / "new"
-    args = "replay", capture, "--to", upstream.url, "-o", out, "--timeout", "0.5", "--concurrency", "1"
+    args = "replay", capture, "--to", upstream.url, "-o", out, "--concurrency", "1"
     busy = b'{"error": {"message": "slow down\\u001b[31m"}}'
     upstream.default = replying([busy], status=429, content_type="application/json")
     ran = wirelint(*args)
@@ -135,7 +135,7 @@ def test_servers_that_fail(wirelint: Wirelint, tmp_path: Path, upstream: Upstrea
     upstream.default = scripted(
         lambda peer: peer.head(content_type="text/event-stream"), lambda peer: peer.wait_for_close()
     )
-    ran = wirelint(*args)
+    ran = wirelint(*args, "--timeout", "0.5")
     assert "3 × no byte for 0.5 s" in ran.err, "those of a busy server are sent again"
     upstream.default = replying([b'{"error": {"message": "bad key"}}'], status=401)
     ran = wirelint(*args)
