@@ -188,7 +188,7 @@ class Inspector:
 
     @property
     def complaint(self) -> str:
-        """Why the files of the settings as they are now are not in force; empty if they are."""
+        """The error in the last change of the settings' files; empty if that change is in force."""
         return self._reload.complaint
 
     @property

@@ -31,7 +31,7 @@ class Reload:
     """Reader of the settings, at the start and after each change of a file. `apply` gets those of a change, and
     returns False if they are in force already.
 
-    `complaint`: why the files as they are now could not be used; empty if they are in force.
+    `complaint`: the error in the last change of the files; empty if that change is in force.
     """
 
     def __init__(self, apply: Callable[[options.Settings], bool], failures: Failures) -> None:

@@ -743,8 +743,8 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
         for column, place, name in whole:
             others = [(second, other) for other, second, _ in whole if second != place]
             if others and [one for one, second, _ in whole if second == place] == [column]:
-                own = rows[others[0][0]].names[column]
-                if not _holds(clause, own) and name not in map(str, rows[others[0][0]].cells.values()):
+                own = rows[others[0][0]].names[column : column + 1]  # words of a name differ in number from row to row
+                if own and not _holds(clause, own[0]) and name not in map(str, rows[others[0][0]].cells.values()):
                     against = f"{name!r} is of another row than {rows[others[0][0]].names[others[0][1]]!r}: {place}"
                     yield Contradiction(*part, against, "warning", "medium")
                     return
