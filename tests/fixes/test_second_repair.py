@@ -173,12 +173,25 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_second_repair_changes_nothing(name: str) -> None:
-    url, model, pieces = BODIES[name]
+    assert_repaired_once(*BODIES[name], tools=("row\r", "find"))
+
+
+def test_a_block_that_two_rewriters_held_is_sent_in_its_place() -> None:
+    pieces = [
+        block("delta", 1, delta={"type": "input_json_delta", "partial_json": '{"pier": "nine'}),
+        block("start", content_block={"type": "text", "text": ""}),
+        block("delta", 1, delta={"type": "input_json_delta", "partial_json": ' or ten"}'}),
+        build.sse({"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}, named=True).encode(),
+    ]
+    assert_repaired_once(MESSAGES, "m", pieces, tools=())
+
+
+def assert_repaired_once(url: str, model: str, pieces: list[bytes], tools: tuple[str, ...]) -> None:
     asked: dict[str, Any] = {"model": model, "stream": True, "max_tokens": 9}
     asked["input" if url == RESPONSES else "messages"] = [{"role": "user", "content": "Row."}]
-    names, shape = ("row\r", "find"), {"type": "object"}
+    shape = {"type": "object"}
     tool = {"type": "function", "parameters": shape, "input_schema": shape}
-    asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in names]
+    asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in tools]
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
     response = {"headers": {"content-type": "text/event-stream"}, "body": ""}

@@ -27,6 +27,7 @@ from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.argument_watchers import Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
+from wirelint.fixes.rewriters import first_frame
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
@@ -111,6 +112,8 @@ class ArgumentRewriter(ABC):
         self._own = traits(context.exchange.api)
         self._calls: dict[int, Call] = {}
         self._queue: deque[Entry] = deque()
+        self._out_of_order = False
+        """True if an event may wait behind one of a later frame, since another rewriter held it first."""
         self._size = 0
         """Characters in the queue."""
         self._keeping: dict[int, Call] = {}
@@ -148,8 +151,9 @@ class ArgumentRewriter(ABC):
 
     @property
     def held(self) -> int | None:
-        frame = self._queue[0].event.frame if self._queue else None
-        return frame.number if frame is not None else None
+        if not self._out_of_order:
+            return first_frame((self._queue[0].event,)) if self._queue else None
+        return first_frame(entry.event for entry in self._queue)
 
     def push(self, event: Event) -> Iterable[Event]:
         match event:
@@ -246,6 +250,9 @@ class ArgumentRewriter(ABC):
             return (event,)
         size = len(event.text) if type(event) is Delta else 0
         entry = Entry(event, [event], size, call.length if call is not None else 0, kept)
+        before = self._queue[-1].event.frame if self._queue else None
+        if before is not None and event.frame is not None and event.frame.number < before.number:
+            self._out_of_order = True
         self._queue.append(entry)
         self._size += size
         if call is not None and kept:
@@ -295,6 +302,7 @@ class ArgumentRewriter(ABC):
             entry = queue.popleft()
             left += entry.size
             out += entry.out
+        self._out_of_order = self._out_of_order and bool(queue)
         self._size -= left
         return out
 

@@ -68,7 +68,7 @@ class Framing(PassingRewriter):
 
     @property
     def held(self) -> int | None:
-        return min((one for one in map(first_frame, (self._pieces, self._stop)) if one is not None), default=None)
+        return first_frame((*self._pieces[:1], *self._stop[:1]))
 
     def push(self, event: Event) -> Iterable[Event]:
         late = event.frame is not None and (event.frame.number == self._late or isinstance(event, Done))

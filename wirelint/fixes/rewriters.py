@@ -79,10 +79,12 @@ class WaitingRewriter:
         return held[:1]
 
 
-def first_frame(events: Sequence[Event]) -> int | None:
-    """Return the number of the frame of the first of some waiting events; None without one."""
-    frame = events[0].frame if events else None
-    return frame.number if frame is not None else None
+def first_frame(events: Iterable[Event]) -> int | None:
+    """Return the lowest number of a frame of which one of some waiting events is; None without one.
+
+    It need not be the first: an event that another rewriter held may wait behind events of later frames.
+    """
+    return min((event.frame.number for event in events if event.frame is not None), default=None)
 
 
 def ends_call(start: Start, event: Event) -> bool:
