@@ -147,16 +147,35 @@ def values(text: str) -> tuple[Value, ...]:
 
 
 def _joined(text: str, found: list[Value]) -> list[Value]:
-    """Join the two parts of a number like `1억 3,200만` or `12万750`."""
+    """Join the two parts of a number like `1억 3,200만` or `12万750`, and of a measure like `2 h 50 min`.
+
+    `6 h 10` stays as it is: it may be a time of day.
+    """
     for number in range(len(found) - 1, 0, -1):
         one, other = found[number - 1 : number + 1]
         between = text[one.end : other.start]
         if text[one.start : one.end].rstrip()[-1:] in _LARGE_UNITS and not between.strip() and len(between) < 2:
             readings = (one.readings[0] + other.readings[0],)
             found[number - 1 : number + 1] = [other._replace(start=one.start, readings=readings)]
+        elif (measure := _in_two_units(one, other, between)) is not None:
+            found[number - 1 : number + 1] = [measure]
     return found
 
 
+def _in_two_units(one: Value, other: Value, between: str) -> Value | None:
+    """Return the measure of which two values are the parts, in the smaller unit; None if they are two measures."""
+    larger, smaller = one.unit, other.unit
+    if larger is None or not one.is_whole or between.strip(_SPACE) not in _JOINTS:
+        return None
+    if smaller is None or smaller.dimension != larger.dimension or larger.offset or smaller.offset:
+        return None
+    rest, factor = other.readings[0], larger.factor / smaller.factor
+    if not 0 <= rest < factor:
+        return None
+    return other._replace(start=one.start, readings=(one.readings[0] * factor + rest,), unit=smaller)
+
+
+_JOINTS = ("", ",", "and", "und", "et", "y", "e", "en", "i", "ve", "och", "og", "и")
 _LARGE_UNITS = frozenset("억億亿万萬만")
 
 
@@ -167,6 +186,8 @@ _NAMING = frozenset(f"{string.ascii_letters}{string.digits}_./#@\\&")
 _NO_END = re.compile(r"[A-Za-z0-9_@#]|[.,/:]\d|-\w")
 """What follows the digits of a name, a date, a version or a longer number."""
 _PER = re.compile(r"/(?:s|sec|min|h|hr|kg|m|l|mL|dl)\b")
+_FIRST_UNSPACED = "\u3040"
+"""The first sign of the scripts that put no blanks between words: in `1時間20分` the number goes on after its unit."""
 _LONGEST_LEAD = 6
 """Characters of `US$ -`, with which a value may begin."""
 
@@ -176,7 +197,7 @@ def _measured(text: str, at: int) -> tuple[str, str, int] | None:
     scale = _spelled("scales", text, at, _SPACE)
     after = at if scale is None else scale.end()
     unit = _spelled("units", text, after, _SPACE + "-")
-    if unit is not None and _NO_END.match(text, unit.end()) is None:
+    if unit is not None and (_NO_END.match(text, unit.end()) is None or unit[0][-1] >= _FIRST_UNSPACED):
         return "" if scale is None else scale[0], unit[0], unit.end()
     if scale is not None and (scale[0] in _LARGE_UNITS or _NO_END.match(text, after) is None):
         return scale[0], "", after
