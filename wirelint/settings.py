@@ -426,7 +426,7 @@ def load_rules(folders: Sequence[Path] = (), policy: Path | None = None, *, outl
     registry = Registry.load(folders, outlines=outlines)
     if policy is None:
         return registry
-    from wirelint.policy.file import load as load_policies  # 0.05 s, which few runs need
+    from wirelint.policy import load as load_policies  # 0.05 s, which few runs need
 
     return registry.under(load_policies(policy))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.policy.file import load, parse
+from wirelint.policy import load, parse
 from wirelint.tables import ConfigError
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from wirelint.arguments.argument_markup import Gone
-from wirelint.policy import Outcome, Policies
-from wirelint.policy.checks import Kind, RealDisk
-from wirelint.policy.file import parse
+from wirelint.policy import Kind, Outcome, Policies, RealDisk, parse
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("judging.json").read_text(encoding="utf-8"))
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mitmproxy import http
 from mitmproxy.optmanager import OptManager
 
-from wirelint.addon.log import Failures, say
+from wirelint.addon.log import say
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import recognise
@@ -29,26 +28,20 @@ from wirelint.settings import HEADER, unknown
 _MOST_TOLD = 100
 
 
-class IgnoreHeader:
-    """Remover of the header. `known` returns the rules, once they are loaded."""
+def take_ignore_header(flow: http.HTTPFlow, known: Registry | None, logged: set[str]) -> None:
+    """Remove the header from a request that will be forwarded; a flow from a file is not changed.
 
-    def __init__(self, known: Callable[[], Registry | None], failures: Failures) -> None:
-        self._known, self._failures = known, failures
-        self._logged: set[str] = set()
-
-    def begins(self, flow: http.HTTPFlow) -> None:
-        """Remove the header from a request that will be forwarded. A flow from a file is not changed."""
-        with self._failures.caught(f"taking off {HEADER}"):
-            headers, known = flow.request.headers, self._known()
-            if HEADER not in headers or not (flow.live or flow.is_replay):
-                return
-            value = ",".join(headers.get_all(HEADER))
-            del headers[HEADER]
-            flow.metadata[HEADER] = value
-            for line in unknown(value, known) if known is not None else ():
-                if line not in self._logged and len(self._logged) < _MOST_TOLD:
-                    self._logged.add(line)
-                    say(f"wirelint: {line}", logging.WARNING)
+    `known`: all rules, once they are loaded. `logged`: warnings about unknown names that the log has."""
+    headers = flow.request.headers
+    if HEADER not in headers or not (flow.live or flow.is_replay):
+        return
+    value = ",".join(headers.get_all(HEADER))
+    del headers[HEADER]
+    flow.metadata[HEADER] = value
+    for line in unknown(value, known) if known is not None else ():
+        if line not in logged and len(logged) < _MOST_TOLD:
+            logged.add(line)
+            say(f"wirelint: {line}", logging.WARNING)
 
 
 # A body without content: an API claims it only if path and headers alone identify the request.

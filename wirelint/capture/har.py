@@ -20,8 +20,16 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
-from wirelint.capture.flow_metadata import restored
-from wirelint.capture.format import changes, dump, encode_chunks, encode_timing, printable, read_end, read_headers
+from wirelint.capture.format import (
+    changes,
+    dump,
+    encode_chunks,
+    encode_timing,
+    printable,
+    read_end,
+    read_headers,
+    restored,
+)
 from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing
@@ -30,7 +38,7 @@ _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
-"""The member of an entry with the fixes and the received messages (`capture.flow_metadata`). In files of `wirelint export`
+"""The member of an entry with the fixes and the received messages (`capture.format`). In files of `wirelint export`
 it also has the findings and the values without a HAR field."""
 
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.

@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 from urllib.parse import quote, unquote_plus
 
-from wirelint.capture.literals import Scope, find_in_text
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.capture.secrets import Scope, find_in_text, is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body, is_clean
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import with_strings

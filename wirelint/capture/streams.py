@@ -29,18 +29,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from wirelint.apis.reading import IGNORED, Decoded, Documents
-from wirelint.capture.literals import (
+from wirelint.capture.secrets import (
     LITERAL,
     Scope,
+    Span,
     find_in_json,
     find_in_text,
+    harmless,
     is_json,
     is_near,
     merge,
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.secrets import Span, harmless
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json

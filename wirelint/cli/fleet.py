@@ -29,8 +29,7 @@ import click
 import orjson
 
 from wirelint import __version__
-from wirelint.capture.offline import Checked
-from wirelint.capture.partition import Partition, partitions
+from wirelint.capture.offline import Checked, Partition, partitions
 from wirelint.capture.readers import Problem, storage
 from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
-from wirelint.capture.offline import Checked, Report
-from wirelint.capture.partition import Change, Partition, partitions
+from wirelint.capture.offline import Change, Checked, Partition, Report, partitions
 from wirelint.capture.readers import Problem
 from wirelint.cli.progress import Bar, size_of
 from wirelint.settings import Scopes

@@ -77,7 +77,7 @@ class PrivateProxy:
         arguments += [part for option in settings for part in ("--set", option)]
         # The folder of the package is last on the path, so that its neighbours hide no other modules.
         package = str(Path(__file__).resolve().parents[2])
-        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private_proxy import main; main()"
+        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.proxy import main; main()"
         self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None
