@@ -36,7 +36,7 @@ from wirelint.capture.streams import StreamStrings
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
 from wirelint.lexicon import compile_patterns
-from wirelint.model import End, Exchange, Json, Reply, Timing
+from wirelint.model import End, Exchange, Json, Timing
 from wirelint.prices import tokens_of
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.state.ledger import Unnamed
@@ -72,7 +72,7 @@ def annotation(checked: Checked) -> Annotation:
         "api": checked.api,
         "model": checked.model[:200],
         "end": "open" if checked.is_open else record.end,
-        "detail": _details(checked) if names else [],
+        "detail": [_detail(checked, finding) for finding in checked.findings[:_DETAILS]],
     }
     if exchange is not None and exchange.conversation is not None:
         metadata["conversation"] = exchange.conversation
@@ -87,13 +87,10 @@ def annotation(checked: Checked) -> Annotation:
     return Annotation(_comment(checked, names), MARKERS.get(highest, ""), prefixed(metadata))
 
 
-def _details(checked: Checked) -> list[Json]:
-    details: list[Json] = []
-    for finding in checked.findings[:_DETAILS]:
-        detail = flat(checked, finding)
-        shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
-        details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
-    return details
+def _detail(checked: Checked, finding: Finding) -> Json:
+    detail = flat(checked, finding)
+    names = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
+    return {**{name: detail[name] for name in names}, "message": finding.message[:_MESSAGE]}
 
 
 def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
@@ -245,8 +242,12 @@ def read(
 ) -> Reading:
     """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
     errors."""
-    exchange = _read(recorder, end, error)
-    if exchange is not None:
+    session, exchange = recorder.session, None
+    if session is not None and recorder.is_readable:
+        if recorder.status is None:
+            # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
+            session.respond(None, {})
+        exchange = session.finish(end, error=error)
         recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
     timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
     record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
@@ -257,7 +258,17 @@ def read(
         if delivered is not None and record.delivered != clean.delivered:
             delivered = delivered_reply(clean)
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
-        exchange = _under(exchange, clean, delivered) if same and not recorder.must_reread else replay(clean)
+        if recorder.must_reread or not same:
+            return Reading(clean, replay(clean))
+        redacted = exchange.but(
+            url=clean.url,
+            request_headers=lower(clean.request_headers),
+            response_headers=lower(clean.response_headers),
+            error=clean.error,
+            timing=clean.timing,
+            delivered=delivered,
+        )
+        exchange = Unnamed.of(redacted)  # a redacted value may name the session of a client
     return Reading(clean, exchange)
 
 
@@ -294,28 +305,6 @@ def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, re
     return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
 
 
-def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
-    if recorder.session is None or not recorder.is_readable:
-        return None
-    if recorder.status is None:
-        # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
-        recorder.session.respond(None, {})
-    return recorder.session.finish(end, error=error)
-
-
-def _under(exchange: Exchange, clean: Record, delivered: Reply | None) -> Exchange:
-    """Replace URL, headers and derived fields by the redacted ones. `delivered`: the changed reply."""
-    redacted = exchange.but(
-        url=clean.url,
-        request_headers=lower(clean.request_headers),
-        response_headers=lower(clean.response_headers),
-        error=clean.error,
-        timing=clean.timing,
-        delivered=delivered,
-    )
-    return Unnamed.of(redacted)  # a redacted value may name the session of a client
-
-
 def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
     """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
     return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
@@ -337,8 +326,6 @@ def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
 
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """Return the names of findings, each once, worst and surest first."""
-    return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []
-
-
-def _rank(finding: Finding) -> tuple[int, int]:
-    return SEVERITIES.index(finding.severity), ("high", "medium", "low").index(finding.confidence)
+    ranks = SEVERITIES, ("high", "medium", "low")
+    ranked = sorted(findings, key=lambda one: (ranks[0].index(one.severity), ranks[1].index(one.confidence)))
+    return list(dict.fromkeys(finding.name for finding in ranked))

@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from mitmproxy import command, ctx, exceptions, flow, http, types
 
 from wirelint.addon.annotate import annotate, annotation
 from wirelint.addon.log import finding_line, say
-from wirelint.capture.offline import Checked, Fixed, fix
+from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.writers.flows import show_sent
 from wirelint.fix import FixPolicy
@@ -83,7 +83,10 @@ class Commands:
         """Print the findings of these flows (default: all flows): one line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
-        for one, checked in self._known(flows or _all_flows()):
+        for one in flows or _all_flows():
+            if not isinstance(one, http.HTTPFlow) or not self._exchanges.knows(one):
+                continue
+            checked = self._exchanges.look(one).checked
             if not checked.findings and not checked.known:
                 clean += 1
                 continue
@@ -203,11 +206,6 @@ class Commands:
         )
 
     # --- helpers ------------------------------------------------------------------------------------------------------
-
-    def _known(self, flows: Sequence[flow.Flow]) -> Iterator[tuple[http.HTTPFlow, Checked]]:
-        for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one):
-                yield one, self._exchanges.look(one).checked
 
     def _rules(self) -> Sequence[Rule]:
         return self._inspector.engine.rules

@@ -30,7 +30,6 @@ from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
@@ -55,7 +54,8 @@ def log_exchange(checked: Checked) -> None:
     level = logging.WARNING if checked.is_open else logging.INFO
     say(exchange_line(checked), level, functools.partial(exchange_look, checked))
     for finding in findings[:_SHOWN]:
-        log_finding(finding)
+        shown = logging.INFO if finding.severity == "info" else logging.WARNING
+        say(finding_line(finding), shown, finding_look(finding))
     if len(findings) > _SHOWN:
         _remark(f"… {len(findings) - _SHOWN} more: wirelint show {record.id[:8]}")
     fixes = checked.new_fixes
@@ -73,11 +73,6 @@ def log_totals(totals: Totals) -> None:
     if totals.all.exchanges:
         for number, line in enumerate(totals.table(_PIPE)):
             say(f"  {line.plain}", look=row_look(totals.table, number))
-
-
-def log_finding(finding: Finding) -> None:
-    level = logging.INFO if finding.severity == "info" else logging.WARNING
-    say(finding_line(finding), level, finding_look(finding))
 
 
 def set_redactor(redactor: Redactor) -> None:
@@ -120,16 +115,6 @@ def finding_line(finding: Finding) -> str:
     return f"{head}: {shorten(finding.message, _MESSAGE)}"
 
 
-def log_failure(culprit: str, error: BaseException) -> None:
-    """Log an internal failure. Its traceback appears with `--set termlog_verbosity=debug`."""
-    say(
-        f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes unchanged, "
-        "further failures of this are not logged",
-        logging.WARNING,
-    )
-    logger.debug("wirelint: %s failed", culprit, exc_info=error)
-
-
 def is_shown(level: int) -> bool:
     """Return True if lines of this level are displayed: not with `-q`. mitmproxy hands each line to every addon, which
     is slow."""
@@ -146,16 +131,13 @@ def say(text: str, level: int = logging.INFO, look: Look | None = None) -> None:
     logger.log(level, "%s", line, extra={LOOK: look} if look is not None else None)
 
 
-def _is_judged(exchange: Exchange | None) -> bool:
-    if exchange is None:
-        return False
-    settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
-    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # an accepted notification has no body
-
-
 def _counts(checked: Checked) -> str:
     counts = [part for part in (tally(checked.findings), known_note(len(checked.known))) if part]
-    counts = counts or ["ok" if _is_judged(checked.exchange) else "not checked"]
+    exchange = checked.exchange
+    is_judged = exchange is not None and exchange.ok
+    if exchange is not None and channel_of(exchange.api) == "mcp":  # an accepted notification has no body
+        is_judged = is_judged or (exchange.end != "unread" and 200 <= (exchange.status or 0) < 300)
+    counts = counts or ["ok" if is_judged else "not checked"]
     if checked.record.fixes:
         counts.append(f"{len(checked.record.fixes)} fixed")
     return ", ".join(counts) + (" so far" if checked.is_open else "")
@@ -182,12 +164,17 @@ class Failures:
         self.log(f"rule {name}", error)
 
     def log(self, culprit: str, error: BaseException) -> None:
-        """Log a failure."""
+        """Log a failure. Its traceback appears with `--set termlog_verbosity=debug`."""
         if culprit in self._logged:
             return
         self._logged.add(culprit)
         with contextlib.suppress(Exception):  # fail open: logging itself failed
-            log_failure(culprit, error)
+            text = f"{type(error).__name__}: {shorten(str(error), _MESSAGE)}"
+            say(
+                f"wirelint: {culprit} failed: {text}; traffic passes unchanged, further failures of this are not logged",
+                logging.WARNING,
+            )
+            logger.debug("wirelint: %s failed", culprit, exc_info=error)
 
     def log_handled(self, faults: Iterable[Finding]) -> None:
         """Log failures that were handled elsewhere and are findings already."""

@@ -82,8 +82,9 @@ def origin(upstream: str) -> str:
         whole = re.sub(r":/?", "://", upstream, count=1)
         raise UpstreamError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
     try:
-        url = upstream if "://" in upstream else f"{_scheme(upstream)}://{upstream}"
-        parts = urlsplit(url)
+        parts = urlsplit(upstream if "://" in upstream else f"//{upstream}")
+        if not parts.scheme:
+            parts = parts._replace(scheme="http" if is_loopback(parts.hostname or "") else "https")
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise UpstreamError(f"--upstream {upstream}: {error}; give a URL such as https://api.openai.com") from error
@@ -106,11 +107,6 @@ def origin(upstream: str) -> str:
             f"--upstream {upstream}: a reverse proxy has no path; give {bare}, and {path or '/'} to the client"
         )
     return bare
-
-
-def _scheme(address: str) -> str:
-    host = urlsplit(f"//{address}").hostname or ""
-    return "http" if is_loopback(host) else "https"
 
 
 def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = (), *, live: bool = False) -> int:
@@ -193,6 +189,11 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     if "flow_detail=0" in arguments:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
+    def filters(parsed: Any) -> dict[str, str]:
+        """Return the options of mitmdump's positional filter argument."""
+        words = " ".join(parsed.filter_args or ())
+        return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
+
     def checked(given: mitmproxy_options.Options) -> Any:
         master = make(given)
         begin = master.run
@@ -211,7 +212,7 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would name wirelint's own
     try:
         with contextlib.redirect_stderr(said):
-            run_mitmproxy(checked, _parser(tool), arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
+            run_mitmproxy(checked, _parser(tool), arguments, filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
     except SystemExit as stopped:
         status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
         if status and not started:
@@ -221,12 +222,6 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     finally:
         sys.argv[:] = argv
     return 0
-
-
-def _filters(arguments: Any) -> dict[str, str]:
-    """Return the options of mitmdump's positional filter argument."""
-    words = " ".join(arguments.filter_args or ())
-    return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
 
 
 def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.ArgumentParser]:

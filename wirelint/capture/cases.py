@@ -114,12 +114,9 @@ def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
     if not expect:
         return [f"nothing was expected; found {one.name} at {one.side} {one.pointer or ''}".rstrip() for one in found]
     told = [_expected(finding) for finding in findings]
-    return [f"expected {_said(item)}" for item in expect if not any(_fits(item, one) for one in told)]
-
-
-def _said(item: dict[str, Json]) -> str:
-    words = [item.get("rule"), item.get("side"), item.get("pointer")]
-    return " ".join(str(word) for word in words if word)
+    missing = (item for item in expect if not any(_fits(item, one) for one in told))
+    words = ([item.get(name) for name in ("rule", "side", "pointer")] for item in missing)
+    return [f"expected {' '.join(str(word) for word in some if word)}" for some in words]
 
 
 def _fits(item: dict[str, Json], found: dict[str, Json]) -> bool:
@@ -180,7 +177,16 @@ class _Reduction:
             raise NoFindingError(f"no finding{f' of {chr(44).join(sorted(names))}' if names else ''} to reproduce")
         self._wanted = frozenset(map(_kind, wanted))
         self._allowed = frozenset(one.code for one in found)
-        self._drop_prior(budget)
+        before = self._prior
+
+        def holds_with(left: Sequence[int]) -> bool:
+            if not budget.take() or not self._holds(self._record, [before[number] for number in left]):
+                return False
+            self._prior = [before[number] for number in left]
+            return True
+
+        if before:
+            minimise(range(len(before)), holds_with)
         self._bare_head(budget)
         self._prior = [self._reduce(one, budget, before=number)[0] for number, one in enumerate(self._prior)]
         self._record, plain = self._reduce(self._record, budget)
@@ -206,17 +212,6 @@ class _Reduction:
             return False
         self._record = record
         return True
-
-    def _drop_prior(self, budget: Budget) -> None:
-        def without(left: Sequence[int]) -> bool:
-            if not budget.take() or not self._holds(self._record, [before[number] for number in left]):
-                return False
-            self._prior = [before[number] for number in left]
-            return True
-
-        before = self._prior
-        if before:
-            minimise(range(len(before)), without)
 
     def _bare_head(self, budget: Budget) -> None:
         """Remove headers, times and other values around the bodies that the findings do not need."""
@@ -507,7 +502,11 @@ class Shrinker:
         def without(left: Sequence[str | int]) -> bool:
             if self.budget.spent or not (left or may_be_empty):
                 return False
-            return self.offer(put(whole, path, _without(node, set(keys) - set(left))))
+            gone = set(keys) - set(left)
+            made: Json = {str(key): item for key, item in inside(node) if key not in gone}
+            if not isinstance(node, dict):
+                made = [item for key, item in inside(node) if key not in gone]
+            return self.offer(put(whole, path, made))
 
         if keys:
             minimise(keys, without)
@@ -577,12 +576,11 @@ def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequenc
 
 def neutral(text: str) -> str:
     """Return the neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
-    pieces = itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue="")
-    return "".join(_plain(between) + mark for between, mark in pieces)
-
-
-def _plain(text: str) -> str:
-    return "".join(("X" if one.isupper() else "x") if one.isalpha() else "0" if one.isdigit() else one for one in text)
+    made: list[str] = []
+    for between, mark in itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue=""):
+        made += [("X" if one.isupper() else "x") if one.isalpha() else "0" if one.isdigit() else one for one in between]
+        made.append(mark)
+    return "".join(made)
 
 
 def _split(text: str, form: re.Pattern[str]) -> list[str]:
@@ -607,9 +605,3 @@ def put(value: Any, path: Path, new: Json) -> Any:
     made = copy.copy(value)
     made[path[0]] = put(value[path[0]], path[1:], new)
     return made
-
-
-def _without(value: Json, keys: set[str | int]) -> Json:
-    if isinstance(value, dict):
-        return {name: item for name, item in value.items() if name not in keys}
-    return [item for number, item in enumerate(value) if number not in keys] if isinstance(value, list) else value

@@ -31,13 +31,13 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.readers.source import as_string
 from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
-from wirelint.engine import Engine, Session, internal, lower
+from wirelint.engine import Engine, internal, lower
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.model import Exchange, Json, MissingInfo, Request, Side, missing_words
+from wirelint.model import Exchange, Json, MissingInfo, Side, missing_words
 from wirelint.rewrite import rewrite_reply
-from wirelint.rewrite.request import mend_request
+from wirelint.rewrite.request import Mended, mend_request
+from wirelint.rewrite.stream import Rewritten
 from wirelint.rule import Finding, Rule
-from wirelint.settings import Scope
 from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
@@ -268,89 +268,62 @@ def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: R
 
 
 def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
-    session = begin(_named_by_place(record))
+    # Fixes derive ids of calls from the id, which must not depend on the file name.
+    is_named_by_file = record.id.startswith(f"{record.source}:")
+    session = begin(dataclasses.replace(record, id=record.place) if is_named_by_file else record)
     if session is None:
         return Fixed(record, None)
     scope = engine.rules.of(session.head())
-    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.missing)
-    forwarded = work.mend(session, record)
+    rules = tuple(rule for rule in scope.rules if not rule.needs & record.missing)
+    allowed = scope.permit if permit is None else permit
+    asked: Mended | None = None
+    made: Rewritten | None = None
+    if record.request_body and session.request is not None and "request" not in record.missing:
+        asked = mend_request(session.head(), record.request_body, rules, engine.ledger, allowed)
+    is_mended = asked is not None and asked.body != record.request_body
     respond(session, record)
-    delivered = work.rewrite(session, record)
-    fixed = dataclasses.replace(
-        record,
-        forwarded=forwarded,
-        delivered=delivered,
-        fixes=tuple(work.repairs),
-        annotations=_with_notes(record, work.notes),
-    )
-    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
-    remaining = _remaining(fixed, exchange, engine) if work.changed else None
-    findings = (*work.faults, *engine.check(exchange))
-    return Fixed(fixed, exchange, findings, remaining=findings if remaining is None else (*work.faults, *remaining))
-
-
-class _Work:
-    """The fix of one record: the replaced request and reply, with fixes, notes and faults."""
-
-    def __init__(self, engine: Engine, scope: Scope, missing: frozenset[MissingInfo]) -> None:
-        self.repairs: list[AppliedFix] = []
-        self.notes: list[str] = []
-        self.faults: list[Finding] = []
-        self.changed = False
-        self._rules = tuple(rule for rule in scope.rules if not rule.needs & missing)
-        self._ledger, self._permit = engine.ledger, scope.permit
-        self._asked: Request | None = None
-
-    def mend(self, session: Session, record: Record) -> Sent | None:
-        """Return the request to forward; None if it stays unchanged."""
-        body = record.request_body
-        if not body or session.request is None or "request" in record.missing:
-            return self._keep(record.forwarded, record, "request")
-        made = mend_request(session.head(), body, self._rules, self._ledger, self._permit)
-        self.faults += made.faults
-        if made.body == body:
-            return None
-        self._asked = made.request
-        return self._sent(record.forwarded, record.request_headers, made.body, made.repairs)
-
-    def rewrite(self, session: Session, record: Record) -> Sent | None:
-        """Return the reply to deliver; None if it stays unchanged. The session reads the body."""
-        body = record.response_body
-        if not body:
-            return self._keep(record.delivered, record, "response")
+    if record.response_body:
         made = rewrite_reply(
             session,
-            body,
-            self._rules,
-            self._ledger,
-            self._permit,
+            record.response_body,
+            rules,
+            engine.ledger,
+            allowed,
             # If the end is unknown, the file counts as holding the whole reply.
             complete=record.end in ("complete", "unknown"),
             chunks=record.chunks,
-            request=self._asked,
+            request=asked.request if asked is not None and is_mended else None,
         )
-        self.faults += made.faults
-        self.notes += made.notes
-        if made.body == body:
-            repaired = any(repair.side == "response" for repair in record.fixes)
-            return None if repaired else record.delivered
-        return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
-
-    def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
-        """Return the message that a live run sent, because the received one is lost. Keep its fixes."""
-        self.repairs += [repair for repair in record.fixes if repair.side == side]
-        return sent
-
-    def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
-        self.changed = True
-        self.repairs += repairs
-        # The recorded headers of this body are better than reconstructed ones.
-        return live if live is not None and live.body == body else Sent(true_headers(headers, body), body)
+    forwarded, repairs = _sent(record, "request", asked)
+    delivered, more = _sent(record, "response", made)
+    faults = (*(asked.faults if asked is not None else ()), *(made.faults if made is not None else ()))
+    annotations = _with_notes(record, made.notes if made is not None else ())
+    fixed = record.but(forwarded=forwarded, delivered=delivered, fixes=(*repairs, *more), annotations=annotations)
+    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
+    findings = engine.check(exchange)
+    if not is_mended and (made is None or made.body == record.response_body):
+        return Fixed(fixed, exchange, (*faults, *findings), remaining=(*faults, *findings))
+    # Findings on the fixed exchange, in the conversation of the received one. The ledger is not changed.
+    after = replay(mended(fixed))
+    if after is not None:
+        after = dataclasses.replace(after, conversation=exchange.conversation, link=exchange.link)
+    remaining = engine.judge(after) if after is not None else ()
+    return Fixed(fixed, exchange, (*faults, *findings), remaining=(*faults, *remaining))
 
 
-def _named_by_place(record: Record) -> Record:
-    """Return a record whose id does not depend on the file name: fixes derive ids of calls from it."""
-    return dataclasses.replace(record, id=record.place) if record.id.startswith(f"{record.source}:") else record
+def _sent(record: Record, side: Side, made: Mended | Rewritten | None) -> tuple[Sent | None, Sequence[AppliedFix]]:
+    """Return the message to send instead of the received one, None if it stays unchanged, and its fixes."""
+    is_request = side == "request"
+    live, received = (record.forwarded, record.request_body) if is_request else (record.delivered, record.response_body)
+    earlier = [repair for repair in record.fixes if repair.side == side]
+    if made is None:  # the received message is lost: keep the one that a live run sent
+        return live, earlier
+    if made.body == received:
+        return (live if not is_request and not earlier else None), ()
+    headers = record.request_headers if is_request else record.response_headers
+    # The recorded headers of this body are better than reconstructed ones.
+    is_same = live is not None and live.body == made.body
+    return live if is_same else Sent(true_headers(headers, made.body), made.body), made.repairs
 
 
 def true_headers(headers: Headers, body: bytes) -> Headers:
@@ -368,14 +341,6 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
             case _:
                 made.append((name, value))
     return tuple(made)
-
-
-def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
-    """Return findings on a fixed exchange, in the conversation of the received one. The ledger is not changed."""
-    exchange = replay(mended(fixed))
-    if exchange is None:
-        return ()
-    return engine.judge(dataclasses.replace(exchange, conversation=came.conversation, link=came.link))
 
 
 def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:
