@@ -48,7 +48,6 @@ from wirelint.apis.reading import (
     text,
 )
 from wirelint.events import (
-    CallUpdate,
     Delta,
     Done,
     Event,
@@ -223,9 +222,18 @@ def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-def _kind(block: Mapping[str, Json]) -> Kind:
-    kind = text(block.get("type")) or ""
-    return "hosted_result" if kind.endswith("_tool_result") else _KINDS.get(kind, "opaque")
+def _start_of(place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> tuple[Start, str]:
+    """Return the start of a content block, and its text."""
+    type_ = text(block.get("type")) or ""
+    kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
+    name = text(block.get("name")) or (type_ or None if kind in ("opaque", "hosted_result") else None)
+    if kind == "text" and is_misshapen(block.get("text")):
+        kind, name = "opaque", misshapen(block["text"])
+    id_ = text(block.get("tool_use_id" if kind == "hosted_result" else "id"))
+    value = block.get("input") if kind == "tool_call" else None
+    form = "opaque" if type_ == "redacted_thinking" else "function"
+    words = (text(block.get("text")) or text(block.get("thinking"))) if kind in ("text", "reasoning") else None
+    return Start(0, kind, f"/content/{place}", 0, frame, index, id_, name, value, form, place), words or ""
 
 
 def _key(index: int) -> Key:
@@ -264,15 +272,23 @@ class Reader(BlockReader):
         if self.is_done and kind in _EVENTS - {"ping", "error"}:
             yield StreamViolation("after-end", kind, frame)
             return  # clients have left
+        index = number(document.get("index"))
         match kind:
             case "message_start":
                 yield from self._message_start(mapping(document.get("message")), frame)
             case "content_block_start":
-                yield from self._block_start(document, frame)
+                if not self._started:
+                    self._started = True
+                    yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
+                place, block = self.count if index is None else index, mapping(document.get("content_block"))
+                yield from self.announced(_key(place), *_start_of(place, block, frame, index))
             case "content_block_delta":
-                yield from self._block_delta(document, frame)
+                yield from self._block_delta(index, mapping(document.get("delta")), frame)
             case "content_block_stop":
-                yield from self._block_stop(document, frame)
+                key = _key(self.count - 1 if index is None else index)
+                if index is not None and key not in self.blocks:
+                    yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
+                yield self.stop(key, frame)
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
@@ -296,46 +312,21 @@ class Reader(BlockReader):
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
         for n, block in mappings(message.get("content")):
-            yield from self._open_block(n, block, frame, n)
+            yield from self.whole(_key(n), *_start_of(n, block, frame, n))
 
-    def _block_start(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        index, block = number(document.get("index")), mapping(document.get("content_block"))
-        if not self._started:
-            self._started = True
-            yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
-        place = index if index is not None else self.count
-        key = _key(place)
-        self.open[key] = None
-        if key in self.blocks:
-            yield StreamViolation("restarted-part", f"content block {place}", frame)
-            if self.kinds[key] == _kind(block) == "tool_call":
-                # Two calls with one index: a client overwrites or merges them, and loses one either way.
-                yield CallUpdate(self.blocks[key], index, text(block.get("id")), text(block.get("name")), frame)
-                return
-        yield from self._open_block(place, block, frame, index)
-
-    def _block_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        delta = mapping(document.get("delta"))
+    def _block_delta(self, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
-        index = number(document.get("index"))
-        key = _key(index if index is not None else max(self.count - 1, 0))
         if kind is None:
             yield Other(frame)
             return
-        if (violation := self.misplaced_delta(key, frame)) is not None:
-            yield violation
+        key = _key(max(self.count - 1, 0) if index is None else index)
+        if key not in self.open:
+            yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self.start(key, kind, f"/content/{key[1]}", frame, index, item=key[1], is_open=False)
+            yield self.start(key, Start(0, kind, f"/content/{key[1]}", 0, frame, index, item=key[1]), is_open=False)
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
         yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
-
-    def _block_stop(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        index = number(document.get("index"))
-        key = _key(index if index is not None else self.count - 1)
-        if index is not None and key not in self.blocks:
-            yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
-        yield self.stop(key, frame)
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
@@ -347,30 +338,8 @@ class Reader(BlockReader):
         content = message.get("content")
         yield from self.misshapen_content(content, "/content", frame)
         for n, block in mappings(content):
-            yield from self._open_block(n, block, frame, n)
+            yield from self.whole(_key(n), *_start_of(n, block, frame, n))
         yield from self.ending(message, message.get("usage"), frame)
-
-    def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
-        key, kind, type_ = _key(place), _kind(block), text(block.get("type"))
-        name = text(block.get("name")) or (type_ if kind in ("opaque", "hosted_result") else None)
-        if kind == "text" and is_misshapen(block.get("text")):
-            kind, name = "opaque", misshapen(block["text"])
-        yield self.start(
-            key,
-            kind,
-            f"/content/{place}",
-            frame,
-            index,
-            id_=text(block.get("tool_use_id" if kind == "hosted_result" else "id")),
-            name=name,
-            value=block.get("input") if kind == "tool_call" else None,
-            form="opaque" if type_ == "redacted_thinking" else "function",
-            item=place,
-            is_open=False,  # only `content_block_start` opens a block that must be stopped
-        )
-        words = text(block.get("text")) or text(block.get("thinking"))
-        if words and kind in ("text", "reasoning"):
-            yield Delta(self.blocks[key], words, frame, place)
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------

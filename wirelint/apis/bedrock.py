@@ -45,7 +45,7 @@ from wirelint.apis.reading import (
     text,
 )
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -236,6 +236,27 @@ def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
     return None
 
 
+def _start_of(key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
+    """Return the start of a block of a whole message, or of one that an event starts."""
+    kind, name = _kind_of(block)
+    tool = mapping(block.get("toolUse"))
+    given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
+    sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
+    return Start(
+        0,
+        kind,
+        f"/output/message/content/{key[1]}",
+        0,
+        frame,
+        index,
+        id=text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId")),
+        name=text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name,
+        input=given if kind == "tool_call" else None,
+        form="opaque" if sealed else "function",
+        item=item,
+    )
+
+
 class Reader(BlockReader):
     """Reader of replies. Text and reasoning begin with their first delta."""
 
@@ -266,7 +287,8 @@ class Reader(BlockReader):
                 self._started = True
                 yield Other(frame)
             case "contentBlockStart":
-                yield from self._block_start(key, index, mapping(body.get("start")), frame)
+                key = key if index is not None else (key[0], self.count)
+                yield from self.announced(key, _start_of(key, index, mapping(body.get("start")), frame))
             case "contentBlockDelta":
                 yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
             case "contentBlockStop":
@@ -281,25 +303,12 @@ class Reader(BlockReader):
             case _:
                 yield Other(frame)
 
-    def _block_start(self, key: Key, index: int | None, start: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if index is None:
-            key = key[0], self.count
-        if key in self.blocks:
-            yield StreamViolation("restarted-part", f"content block {key[1]}", frame)
-            if tool := mapping(start.get("toolUse")):
-                # Two calls with one index: a client overwrites or merges them, and loses one either way.
-                self.open[key] = None
-                yield CallUpdate(self.blocks[key], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
-                return
-        yield self._begin(key, index, start, frame)
-
     def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         found = _delta_text(delta)
-        violation = self.misplaced_delta(key, frame)
-        if violation is not None and (key in self.blocks or (found is not None and found[0] == "tool_call")):
-            yield violation
+        if key in self.blocks or (found is not None and found[0] == "tool_call"):
+            yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self._begin(key, index, delta, frame)
+            yield self.start(key, _start_of(key, index, delta, frame))
         # Signatures, citations and redacted thinking have no text.
         yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
@@ -312,28 +321,8 @@ class Reader(BlockReader):
         yield from self.misshapen_content(content, "/output/message/content", frame)
         for n, block in mappings(content):
             key = "content block", n
-            yield self._begin(key, n, block, frame, n)
-            if words := _whole_text(block):
-                yield Delta(self.blocks[key], words, frame, n)
+            yield from self.whole(key, _start_of(key, n, block, frame, n), _whole_text(block))
         yield from self.ending(body, body.get("usage"), frame)
-
-    def _begin(self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
-        kind, name = _kind_of(block)
-        tool = mapping(block.get("toolUse"))
-        given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
-        sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
-        return self.start(
-            key,
-            kind,
-            f"/output/message/content/{key[1]}",
-            frame,
-            index,
-            id_=text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId")),
-            name=text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name,
-            value=given if kind == "tool_call" else None,
-            form="opaque" if sealed else "function",
-            item=item,
-        )
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------
