@@ -97,7 +97,7 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def read_chat(body: Mapping[str, Json]) -> Request:
+def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
     tools = read_tools(body.get("tools"))
@@ -106,7 +106,7 @@ def read_chat(body: Mapping[str, Json]) -> Request:
     parallel = body.get("parallel_tool_calls")
     searches = not _SEARCHES.isdisjoint(body) and any(body.get(name) for name in _SEARCHES)
     return Request(
-        api="openai.chat",
+        api=api,
         model=model,
         messages=tuple([_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))]),
         tools=tools,

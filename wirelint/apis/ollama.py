@@ -348,10 +348,9 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
         return message and isinstance(document.get("done"), bool)
 
     def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-        request = read_chat(body)
+        request = read_chat(body, name)
         return dataclasses.replace(
             request,
-            api=name,
             messages=request.messages if place else tuple(_prompt(body)),
             stream=body.get("stream") is not False,
             hosted=False,

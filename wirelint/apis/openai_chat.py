@@ -1,4 +1,4 @@
-r"""OpenAI Chat Completions, and compatible servers (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
+r"""OpenAI Chat Completions, compatible servers (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`), and Mistral.
 
 Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
 the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for their differences: reasoning
@@ -11,6 +11,8 @@ choices (Azure), a last one with usage only, an error object in the middle of a 
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -53,6 +55,7 @@ _OTHER_APIS = (
 )
 _SIMPLE = frozenset({"role", "content"})
 """The members of nearly every delta."""
+_MISTRAL_CLIENTS = ("mistral-client", "mistralai")
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
 
@@ -71,10 +74,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
         return kind in ("chat.completion", "chat.completion.chunk")
     first = next((choice for _, choice in mappings(document.get("choices"))), {})
     return "message" in first or "delta" in first
-
-
-def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    return read_chat(body)
 
 
 # --- usage reports ----------------------------------------------------------------------------------------------------
@@ -564,8 +563,75 @@ API = ApiSpec(
     name="openai.chat",
     claims=claims,
     claims_reply=claims_reply,
-    read_request=read_request,
+    read_request=lambda body, _path: read_chat(body),
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
+)
+
+
+# --- Mistral ----------------------------------------------------------------------------------------------------------
+
+
+def _is_mistral(_path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    """Return True if the host is the vendor's, or the client its SDK.
+
+    The body does not identify the API, and other hosts serve the same models in exactly OpenAI's shape.
+    """
+    host = headers.get("host", "").partition(":")[0].lower()
+    ours = f".{host}".endswith(".mistral.ai")
+    return (ours or headers.get("user-agent", "").lower().startswith(_MISTRAL_CLIENTS)) and is_conversation(body)
+
+
+def _mistral_request(body: Mapping[str, Json], path: str) -> Request:
+    request = read_chat(body, "mistral.chat")
+    # The server has an agent's instructions and tools.
+    return dataclasses.replace(request, tools_known=False, on_server="before") if body.get("agent_id") else request
+
+
+class MistralReader(Reader):
+    """Reader of Mistral's replies. Source: the vendor's API reference and recordings.
+
+    Content may be a list of chunks; thinking is a chunk of type `thinking`, itself a list of text chunks. In a stream the
+    answer after the thinking is plain text, which a client appends as a further chunk. A call comes in one piece; calls
+    in one delta without an `index` are separate calls.
+    """
+
+    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+        if self.streamed and isinstance(content, str) and (choice, "reasoning", 0) in self.blocks:
+            self.add_text(choice, "text", 0, f"{place}/1/text", content, frame)
+        else:
+            super().read_content(choice, content, place, frame)
+
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+        if self.streamed and number(call.get("index")) is None:
+            id_ = text(call.get("id"))
+            known = (
+                key[2]
+                for key, block in self.blocks.items()
+                if key[:2] == (choice, "tool_call") and id_ and self.labels.get(block, ("", ""))[0] == id_
+            )
+            call = {**call, "index": next(known, self.calls.get(choice, 0))}
+        if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self.blocks:
+            call = {**call, "id": None}  # the vendor's word for an id sent in an earlier delta
+        super().read_call(choice, position, call, place, frame)
+
+
+class MistralStreamWriter(StreamWriter):
+    thinks_in_content = True
+
+
+class MistralWholeWriter(WholeWriter):
+    thinks_in_content = True
+
+
+MISTRAL = ApiSpec(
+    name="mistral.chat",
+    paths=re.compile(r"/(?:chat|agents)/completions\Z"),
+    claims=_is_mistral,
+    claims_reply=lambda _document: False,  # a reply looks like OpenAI's
+    read_request=_mistral_request,
+    reply_reader=MistralReader,
+    stream_writer=MistralStreamWriter,
+    whole_writer=MistralWholeWriter,
 )

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.traits import Ending, ending
 from wirelint.apis.writing import WholeWriter as BaseWriter
@@ -48,6 +47,16 @@ from wirelint.model import Json, Kind
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
 _OFFSETS = ("start_index", "end_index", "index")
 """Members of annotations that are offsets into the text."""
+CALLS: dict[str, tuple[str, str]] = {
+    "function_call": ("arguments", ""),
+    "custom_tool_call": ("input", ""),
+    "local_shell_call": ("action", "local_shell"),
+    "shell_call": ("action", "shell"),
+    "computer_call": ("action", "computer"),
+    "apply_patch_call": ("operation", "apply_patch"),
+    "tool_search_call": ("arguments", "tool_search"),
+}
+"""Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
 
 # --- changes of blocks ------------------------------------------------------------------------------------------------
 
