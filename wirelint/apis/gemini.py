@@ -19,20 +19,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from wirelint.apis.gemini_bodies import (
-    REQUEST,
+from wirelint.apis.gemini_writer import (
+    MEMBERS,
+    StreamWriter,
+    WholeWriter,
     arguments_of,
     camel,
     hosted_name,
-    is_wrapped,
-    json_schema,
     kind_of,
     member,
     several,
     unwrapped,
     value_of,
 )
-from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
     ApiSpec,
     ReplyReader,
@@ -69,20 +68,26 @@ from wirelint.model import (
     ToolResult,
 )
 
+_REQUEST = "/request"
 _METHODS = ("generateContent", "streamGenerateContent")
-_REPLY = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     _, colon, method = path.rpartition("/")[2].partition(":")
     if colon:
         inner = not isinstance(body.get("request"), dict) or "contents" in body
-        return method in _METHODS and (is_wrapped(body) or inner)
+        return method in _METHODS and (_is_wrapped(body) or inner)
     if path.endswith("/cachedContents") or "messages" in body:
         return False
     # A gateway may serve this API at any path.
     contents = body.get("contents")
     return isinstance(contents, list) and bool(contents) and all(_is_content(content) for content in contents)
+
+
+def _is_wrapped(body: Mapping[str, Json]) -> bool:
+    """Return True if a request contains one of Gemini's."""
+    inner = body.get("request")
+    return isinstance(inner, dict) and isinstance(inner.get("contents"), list | dict) and "contents" not in body
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -91,7 +96,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     if any(_is_content(candidate.get("content")) for candidate in listed):
         return True
     versioned = any(name in document for name in ("modelVersion", "model_version", "responseId", "response_id"))
-    return versioned and not _REPLY.isdisjoint(document) and "object" not in document
+    return versioned and not MEMBERS.isdisjoint(document) and "object" not in document
 
 
 def _is_content(value: Json) -> bool:
@@ -110,7 +115,7 @@ _RESULTS = ("output", "result", "content", "return_value", "error", "call_error"
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    if is_wrapped(body):
+    if _is_wrapped(body):
         return _read_wrapped(body, path)
     found = _PATH.search(path)
     tools = tuple(_tools(body.get("tools")))
@@ -137,15 +142,15 @@ def _read_wrapped(body: Mapping[str, Json], path: str) -> Request:
         inner,
         model=text(body.get("model")) or inner.model,
         messages=tuple(map(_moved_message, inner.messages)),
-        tools=tuple(dataclasses.replace(tool, pointer=REQUEST + tool.pointer) for tool in inner.tools),
+        tools=tuple(dataclasses.replace(tool, pointer=_REQUEST + tool.pointer) for tool in inner.tools),
         body=body,
         stream=path.rstrip("/").endswith(":streamGenerateContent"),
     )
 
 
 def _moved_message(message: Message) -> Message:
-    parts = tuple(dataclasses.replace(part, pointer=REQUEST + part.pointer) for part in message.parts)
-    return dataclasses.replace(message, pointer=REQUEST + message.pointer, parts=parts)
+    parts = tuple(dataclasses.replace(part, pointer=_REQUEST + part.pointer) for part in message.parts)
+    return dataclasses.replace(message, pointer=_REQUEST + message.pointer, parts=parts)
 
 
 def _system(body: Mapping[str, Json]) -> Iterator[Message]:
@@ -230,7 +235,7 @@ def _tools(tools: Json) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = schema(value_of(function, "parametersJsonSchema")) or json_schema(function.get("parameters"))
+                own = schema(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
                 yield Tool(called, where, text(function.get("description")) or "", own)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
@@ -255,6 +260,67 @@ def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
             return ToolChoice("auto", names=tuple(names))
         case _:
             return ToolChoice("auto")
+
+
+# --- schemas ----------------------------------------------------------------------------------------------------------
+
+_TYPES = ("", "string", "number", "integer", "boolean", "array", "object", "null")
+"""Types by number (`enum-encoding=int`). 0 is no type."""
+_COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+_OWN = frozenset({"nullable", "propertyOrdering", "type", "typeUnspecified"})
+_DEEPEST = 100
+
+
+def _json_schema(value: Json) -> dict[str, Json] | None:
+    """Return Google's `Schema` as JSON Schema; None for a schema without constraints.
+
+    `Schema` is a subset of OpenAPI 3.0 in a protocol buffer: types in capitals or as numbers, `nullable`, 64-bit numbers
+    as strings. (`parametersJsonSchema` already is JSON Schema.)
+    """
+    made = _schema(value, 0)
+    return made if isinstance(made, dict) and made else None
+
+
+def _schema(value: Json, depth: int) -> Json:
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return value
+    made: dict[str, Json] = {}
+    for key, inner in value.items():
+        name = camel(key)
+        if name not in _OWN:
+            made[name] = _schema_member(name, inner, depth + 1)
+    kind = _type(value.get("type"))
+    nullable = value.get("nullable") is True
+    if kind is not None:
+        made["type"] = [kind, "null"] if nullable and isinstance(kind, str) and kind != "null" else kind
+        listed = made.get("enum")
+        if nullable and isinstance(listed, list) and None not in listed:
+            made["enum"] = [*listed, None]
+    elif nullable and made:
+        return {"anyOf": [made, {"type": "null"}]}
+    return made
+
+
+def _schema_member(name: str, value: Json, depth: int) -> Json:
+    if name in ("properties", "$defs", "defs", "definitions") and isinstance(value, dict):
+        return {key: _schema(inner, depth) for key, inner in value.items()}
+    if name in ("items", "additionalProperties", "not"):
+        return _schema(value, depth)
+    if name in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
+        return [_schema(inner, depth) for inner in value]
+    if name in _COUNTS and isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        return int(value)
+    return value
+
+
+def _type(value: Json) -> Json:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return _TYPES[value] if 0 < value < len(_TYPES) else None
+    if isinstance(value, str):
+        return None if value in ("", "TYPE_UNSPECIFIED") else value.lower()
+    return value
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
