@@ -443,7 +443,7 @@ def only(event: WireEvent, kind: str) -> Mapping[str, Json]:
     return event.body if event.kind == kind else {}
 
 
-def part_of(event: Mapping[str, Json], *names: str) -> dict[str, Json]:
+def nested(event: Mapping[str, Json], *names: str) -> dict[str, Json]:
     """Return a nested object; empty if there is none."""
     found: Json = dict(event)
     for name in names:

@@ -27,8 +27,8 @@ from wirelint.apis._blocks import (
     BlockWholeWriter,
     Key,
     WireEvent,
+    nested,
     only,
-    part_of,
     read_messages,
 )
 from wirelint.apis.reading import (
@@ -59,21 +59,17 @@ from wirelint.events import (
     Start,
     StreamViolation,
     Usage,
+    part_of,
 )
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
-    Opaque,
     Part,
     Reasoning,
     Request,
     Role,
-    Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
@@ -166,32 +162,16 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 
 
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
-    kind = text(block.get("type")) or ""
-    match kind:
-        case "text":
-            words = text(block.get("text"))
-            return Text(words, f"{place}/text") if words else None
-        case "thinking":
-            return Reasoning(text(block.get("thinking")) or "", f"{place}/thinking")
-        case "redacted_thinking":
-            return Reasoning("", place, opaque=True)
-        case "tool_use":
-            given = block.get("input")
-            arguments = Arguments("") if given is None else Arguments.of(given)
-            return ToolCall(text(block.get("id")), text(block.get("name")), arguments, place)
-        case "tool_result":
-            error, content = block.get("is_error"), block.get("content")
-            shown = joined_texts(content) if isinstance(content, list) else text(content)
-            flag = error if isinstance(error, bool) else None
-            return ToolResult(
-                text(block.get("tool_use_id")), compact(content) if shown is None else shown, place, None, flag
-            )
-        case "server_tool_use" | "mcp_tool_use":
-            return HostedCall(text(block.get("id")), text(block.get("name")), place)
-        case _ if kind.endswith("_tool_result"):
-            return HostedResult(text(block.get("tool_use_id")), place, kind)
-        case _:
-            return Opaque(kind, place)
+    if block.get("type") == "tool_result":
+        error, content = block.get("is_error"), block.get("content")
+        shown = joined_texts(content) if isinstance(content, list) else text(content)
+        flag = error if isinstance(error, bool) else None
+        id_ = text(block.get("tool_use_id"))
+        return ToolResult(id_, compact(content) if shown is None else shown, place, None, flag)
+    start, words = _start_of(place, block, None)
+    if start.kind == "reasoning" and start.form != "opaque":
+        return Reasoning(words, f"{place}/thinking")
+    return part_of(start if start.kind != "text" else start._replace(pointer=f"{place}/text"), words)
 
 
 def _tools(tools: Json) -> tuple[Tool, ...]:
@@ -222,7 +202,9 @@ def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-def _start_of(place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> tuple[Start, str]:
+def _start_of(
+    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
+) -> tuple[Start, str]:
     """Return the start of a content block, and its text."""
     type_ = text(block.get("type")) or ""
     kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
@@ -233,7 +215,7 @@ def _start_of(place: int, block: Mapping[str, Json], frame: Frame, index: int | 
     value = block.get("input") if kind == "tool_call" else None
     form = "opaque" if type_ == "redacted_thinking" else "function"
     words = (text(block.get("text")) or text(block.get("thinking"))) if kind in ("text", "reasoning") else None
-    return Start(0, kind, f"/content/{place}", 0, frame, index, id_, name, value, form, place), words or ""
+    return Start(0, kind, pointer, 0, frame, index, id_, name, value, form, item), words or ""
 
 
 def _key(index: int) -> Key:
@@ -281,7 +263,7 @@ class Reader(BlockReader):
                     self._started = True
                     yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
                 place, block = self.count if index is None else index, mapping(document.get("content_block"))
-                yield from self.announced(_key(place), *_start_of(place, block, frame, index))
+                yield from self.announced(_key(place), *_start_of(f"/content/{place}", block, frame, index, place))
             case "content_block_delta":
                 yield from self._block_delta(index, mapping(document.get("delta")), frame)
             case "content_block_stop":
@@ -312,7 +294,7 @@ class Reader(BlockReader):
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
         for n, block in mappings(message.get("content")):
-            yield from self.whole(_key(n), *_start_of(n, block, frame, n))
+            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
 
     def _block_delta(self, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
@@ -338,7 +320,7 @@ class Reader(BlockReader):
         content = message.get("content")
         yield from self.misshapen_content(content, "/content", frame)
         for n, block in mappings(content):
-            yield from self.whole(_key(n), *_start_of(n, block, frame, n))
+            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
         yield from self.ending(message, message.get("usage"), frame)
 
 
@@ -374,13 +356,13 @@ class StreamWriter(BlockStreamWriter):
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         own = only(source, "content_block_start")
-        block = _block(start, part_of(own, "content_block"))
+        block = _block(start, nested(own, "content_block"))
         yield WireEvent("content_block_start", {**own, "index": number, "content_block": block})
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         type_, name = _DELTA_OF.get(start.kind, ("text_delta", "text"))
         own = only(source, "content_block_delta")
-        other = {key: value for key, value in part_of(own, "delta").items() if key not in _TEXTS}
+        other = {key: value for key, value in nested(own, "delta").items() if key not in _TEXTS}
         delta = {**other, "type": type_, name: words}
         return WireEvent("content_block_delta", {**own, "index": number, "delta": delta})
 
@@ -390,7 +372,7 @@ class StreamWriter(BlockStreamWriter):
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message_delta") or {"usage": {"output_tokens": 0}}
         reason = {"stop_reason": finish.reason} if finish is not None else {}
-        delta = {"stop_sequence": None, **part_of(own, "delta"), **reason}
+        delta = {"stop_sequence": None, **nested(own, "delta"), **reason}
         return WireEvent("message_delta", {**own, "delta": delta})
 
     def done(self, source: WireEvent) -> WireEvent:
@@ -399,7 +381,7 @@ class StreamWriter(BlockStreamWriter):
     def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
         if event.kind != "message_start":
             return event
-        return event._replace(body={**event.body, "message": {**part_of(event.body, "message"), "id": id_}})
+        return event._replace(body={**event.body, "message": {**nested(event.body, "message"), "id": id_}})
 
 
 _TEXTS = frozenset({"text", "thinking", "partial_json"})

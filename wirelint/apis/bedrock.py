@@ -28,8 +28,8 @@ from wirelint.apis._blocks import (
     BlockWholeWriter,
     Key,
     WireEvent,
+    nested,
     only,
-    part_of,
     read_messages,
 )
 from wirelint.apis.reading import (
@@ -45,21 +45,16 @@ from wirelint.apis.reading import (
     text,
 )
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
-    Opaque,
     Part,
-    Reasoning,
     Request,
     Role,
     Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
@@ -97,7 +92,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
-    if isinstance(part_of(document, "output", "message").get("content"), list):
+    if isinstance(nested(document, "output", "message").get("content"), list):
         return True
     start = mapping(document.get("messageStart")) or document
     return start.get("role") == "assistant" and start.keys() <= {"role", "p"}
@@ -127,31 +122,27 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     )
 
 
+_WITHIN = {
+    "text": "/text",
+    "reasoningContent": "/reasoningContent/reasoningText/text",
+    "citationsContent": "/citationsContent/content",
+}
+"""Place of the text in a block of a request, by the member that names its kind."""
+
+
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
-    if isinstance(words := block.get("text"), str):
-        return Text(words, f"{place}/text") if words else None
-    if call := mapping(block.get("toolUse")):
-        id_, name = text(call.get("toolUseId")), text(call.get("name"))
-        if call.get("type") == "server_tool_use":
-            return HostedCall(id_, name, place)
-        given = call.get("input")
-        return ToolCall(id_, name, Arguments("") if given is None else Arguments.of(given), place)
-    if result := mapping(block.get("toolResult")):
-        if role == "assistant":
-            return HostedResult(text(result.get("toolUseId")), place, text(result.get("type")) or "toolResult")
+    if "cachePoint" in block:  # a mark for the provider's cache that no model sees
+        return None
+    result = mapping(block.get("toolResult"))
+    if result and role != "assistant":
         status = text(result.get("status"))
         failed = status == "error" if status is not None else None
         return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
-    if thought := mapping(block.get("reasoningContent")):
-        thinking = text(mapping(thought.get("reasoningText")).get("text"))
-        pointer = f"{place}/reasoningContent/reasoningText/text"
-        return Reasoning(thinking, pointer) if thinking else Reasoning("", place, opaque=True)
-    if guarded := text(part_of(block, "guardContent", "text").get("text")):
+    if guarded := text(nested(block, "guardContent", "text").get("text")):
         return Text(guarded, f"{place}/guardContent/text/text")
-    if cited := mappings(mapping(block.get("citationsContent")).get("content")):
-        return Text("".join(text(part.get("text")) or "" for _, part in cited), f"{place}/citationsContent/content")
-    # `cachePoint` is a mark for the provider's cache that no model sees.
-    return None if "cachePoint" in block else Opaque(next(iter(block), ""), place)
+    start, words = _start_of(place, block, None, item=0), _whole_text(block)
+    within = _WITHIN.get(_kind_of(block)[1], "") if words else ""
+    return part_of(start._replace(pointer=place + within), words)
 
 
 def _shown(content: Json) -> str:
@@ -220,7 +211,7 @@ def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
 
 def _whole_text(block: Mapping[str, Json]) -> str:
     """Return the text of a block of a whole message."""
-    thought = part_of(block, "reasoningContent", "reasoningText").get("text")
+    thought = nested(block, "reasoningContent", "reasoningText").get("text")
     cited = mappings(mapping(block.get("citationsContent")).get("content"))
     return text(block.get("text")) or text(thought) or "".join(text(part.get("text")) or "" for _, part in cited)
 
@@ -236,25 +227,23 @@ def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
     return None
 
 
-def _start_of(key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
+def _start_of(
+    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
+) -> Start:
     """Return the start of a block of a whole message, or of one that an event starts."""
     kind, name = _kind_of(block)
     tool = mapping(block.get("toolUse"))
+    id_ = text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId"))
+    called = text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name
     given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
+    value = given if kind == "tool_call" else None
     sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
-    return Start(
-        0,
-        kind,
-        f"/output/message/content/{key[1]}",
-        0,
-        frame,
-        index,
-        id=text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId")),
-        name=text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name,
-        input=given if kind == "tool_call" else None,
-        form="opaque" if sealed else "function",
-        item=item,
-    )
+    form = "opaque" if sealed else "function"
+    return Start(0, kind, pointer, 0, frame, index, id_, called, value, form, item)
+
+
+def _pointer(key: Key) -> str:
+    return f"/output/message/content/{key[1]}"
 
 
 class Reader(BlockReader):
@@ -288,7 +277,7 @@ class Reader(BlockReader):
                 yield Other(frame)
             case "contentBlockStart":
                 key = key if index is not None else (key[0], self.count)
-                yield from self.announced(key, _start_of(key, index, mapping(body.get("start")), frame))
+                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), frame, index))
             case "contentBlockDelta":
                 yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
             case "contentBlockStop":
@@ -308,7 +297,7 @@ class Reader(BlockReader):
         if key in self.blocks or (found is not None and found[0] == "tool_call"):
             yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self.start(key, _start_of(key, index, delta, frame))
+            yield self.start(key, _start_of(_pointer(key), delta, frame, index))
         # Signatures, citations and redacted thinking have no text.
         yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
@@ -317,11 +306,11 @@ class Reader(BlockReader):
             yield Failure(error, frame)
         elif "output" not in body and isinstance(body.get("message"), str):
             yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
-        content = part_of(body, "output", "message").get("content")
+        content = nested(body, "output", "message").get("content")
         yield from self.misshapen_content(content, "/output/message/content", frame)
         for n, block in mappings(content):
             key = "content block", n
-            yield from self.whole(key, _start_of(key, n, block, frame, n), _whole_text(block))
+            yield from self.whole(key, _start_of(_pointer(key), block, frame, n, n), _whole_text(block))
         yield from self.ending(body, body.get("usage"), frame)
 
 
@@ -368,10 +357,10 @@ class StreamWriter(BlockStreamWriter):
         if own or start.kind in _ANNOUNCED:
             announced: dict[str, Json] = {}
             if start.kind == "tool_call":
-                tool = part_of(own, "start", "toolUse")
+                tool = nested(own, "start", "toolUse")
                 announced = {"toolUse": {**tool, "toolUseId": start.id or "", "name": start.name or ""}}
             yield WireEvent(
-                _START, {**own, "contentBlockIndex": number, "start": {**part_of(own, "start"), **announced}}
+                _START, {**own, "contentBlockIndex": number, "start": {**nested(own, "start"), **announced}}
             )
         if start.kind == "tool_call" and start.input not in (None, {}):
             yield self.delta(start, number, compact(start.input), source)
@@ -398,7 +387,7 @@ class WholeWriter(BlockWholeWriter):
     finish_name = "stopReason"
 
     def content(self, document: Mapping[str, Json]) -> Json:
-        return part_of(document, "output", "message").get("content")
+        return nested(document, "output", "message").get("content")
 
     def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
         output = mapping(document.get("output"))

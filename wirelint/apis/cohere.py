@@ -19,7 +19,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
+from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, nested, only
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
     ApiSpec,
@@ -288,10 +288,10 @@ class StreamWriter(BlockStreamWriter):
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
-            called = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
+            called = _call(start, nested(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
             yield _event("tool-call-start", source, number, "tool_calls", called)
             return
-        own = part_of(only(source, "content-start"), "delta", "message", "content")
+        own = nested(only(source, "content-start"), "delta", "message", "content")
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
         yield _event("content-start", source, number, "content", block)
 
@@ -302,7 +302,7 @@ class StreamWriter(BlockStreamWriter):
             case "tool call":
                 return _event("tool-call-delta", source, number, "tool_calls", {"function": {"arguments": words}})
             case _:
-                own = part_of(only(source, "content-delta"), "delta", "message", "content")
+                own = nested(only(source, "content-delta"), "delta", "message", "content")
                 other = {name: value for name, value in own.items() if name not in _FIELDS}
                 return _event("content-delta", source, number, "content", {**other, _field(start): words})
 
@@ -312,7 +312,7 @@ class StreamWriter(BlockStreamWriter):
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message-end")
-        delta = part_of(own, "delta")
+        delta = nested(own, "delta")
         reason = {"finish_reason": _reason(finish, delta)} if finish is not None else {}
         return WireEvent("message-end", {**own, "delta": {**delta, **reason}})
 
@@ -326,8 +326,8 @@ class StreamWriter(BlockStreamWriter):
 def _event(kind: str, source: WireEvent, number: int, name: str, value: Json) -> WireEvent:
     """Return an event that puts `value` into the delta of its source, under `name`."""
     own = only(source, kind)
-    message: Json = {**part_of(own, "delta", "message"), name: value}
-    return WireEvent(kind, {**own, "index": number, "delta": {**part_of(own, "delta"), "message": message}})
+    message: Json = {**nested(own, "delta", "message"), name: value}
+    return WireEvent(kind, {**own, "index": number, "delta": {**nested(own, "delta"), "message": message}})
 
 
 class WholeWriter(BaseWriter):

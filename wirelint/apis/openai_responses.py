@@ -49,22 +49,18 @@ from wirelint.events import (
     Start,
     StreamViolation,
     Usage,
+    part_of,
 )
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
     Message,
     Opaque,
     Part,
-    Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
@@ -267,27 +263,8 @@ def _item(item: Mapping[str, Json], place: str) -> Message | None:
     if kind == "mcp_approval_response":
         return Message("user", (Opaque(kind, place),), place)
     role = role_of(item) if kind == "message" else "assistant"
-    parts = (_part(one) for one in _item_parts(item, place))
+    parts = (part_of(one, one.given) for one in _item_parts(item, place))
     return Message(role, tuple(part for part in parts if part is not None), place)
-
-
-def _part(one: Start) -> Part | None:
-    match one.kind:
-        case "text":
-            return Text(one.given, one.pointer) if one.given else None
-        case "reasoning":
-            return Reasoning(one.given, one.pointer, opaque=not one.given)
-        case "refusal":
-            return Refusal(one.given, one.pointer)
-        case "tool_call":
-            arguments = Arguments(one.given) if one.input is None else Arguments.of(one.input)
-            return ToolCall(one.id, one.name, arguments, one.pointer, "custom" if one.form == "custom" else "function")
-        case "hosted_call":
-            return HostedCall(one.id, one.name, one.pointer)
-        case "hosted_result":
-            return HostedResult(one.id, one.pointer, one.name or "")
-        case "opaque" | "tool_result" | "rpc":
-            return Opaque(one.name or "", one.pointer)
 
 
 def _result(kind: str, item: Mapping[str, Json], place: str) -> ToolResult:
