@@ -48,12 +48,22 @@ from wirelint.apis.reading import (
     schema,
     text,
 )
-from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import (
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    Start,
+    StreamViolation,
+    Usage,
+    part_of,
+)
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
-    Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
     Message,
@@ -63,7 +73,6 @@ from wirelint.model import (
     Request,
     Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
@@ -184,21 +193,31 @@ def _part(part: Mapping[str, Json], place: str) -> Iterator[Part]:
                 yield Reasoning(words, f"{place}/text") if part.get("thought") is True else Text(words, f"{place}/text")
             elif value_of(part, "thoughtSignature"):
                 yield Reasoning("", place, opaque=True)
-        case "functionCall":
-            called = Arguments.of(arguments_of(inner))
-            yield ToolCall(text(inner.get("id")) or None, text(inner.get("name")), called, f"{place}/{name}")
         case "functionResponse":
             yield _result(inner, f"{place}/{name}")
             for n, media in mappings(inner.get("parts")):
                 yield Opaque(kind_of(media)[0], f"{place}/{name}/parts/{n}")
-        case "toolCall" | "executableCode":
-            yield HostedCall(text(inner.get("id")), hosted_name(kind, inner), f"{place}/{name}")
-        case "toolResponse" | "codeExecutionResult":
-            yield HostedResult(text(inner.get("id")), f"{place}/{name}", hosted_name(kind, inner))
         case "":
             return
         case _:
-            yield Opaque(kind, f"{place}/{name}")
+            if (made := part_of(_start_of(kind, inner, f"{place}/{name}"), "")) is not None:
+                yield made
+
+
+def _start_of(
+    kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, frame: Frame | None = None, item: int = -1
+) -> Start:
+    """Return the start of a part that is no text. `inner`: the member that names its kind."""
+    id_ = text(inner.get("id")) or None
+    match kind:
+        case "functionCall":
+            name, given = text(inner.get("name")) or None, arguments_of(inner)
+            return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
+        case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
+            hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
+            return Start(0, hosted, pointer, choice, frame, id=id_, name=hosted_name(kind, inner), item=item)
+        case _:
+            return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
 
 
 def _result(response: Mapping[str, Json], place: str) -> ToolResult:
@@ -454,17 +473,7 @@ class Reader(ReplyReader):
             return
         where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
-        block, id_ = self.next_block(), text(inner.get("id")) or None
-        match kind:
-            case "functionCall":
-                called, given = text(inner.get("name")) or None, arguments_of(inner)
-                yield Start(block, "tool_call", where, known.choice, frame, None, id_, called, given, item=position)
-            case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
-                hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
-                tool = hosted_name(kind, inner)
-                yield Start(block, hosted, where, known.choice, frame, id=id_, name=tool, item=position)
-            case _:
-                yield Start(block, "opaque", where, known.choice, frame, name=kind, item=position)
+        yield _start_of(kind, inner, where, known.choice, frame, position)._replace(block=self.next_block())
 
     def _text(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
