@@ -32,7 +32,6 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     role_of,
-    schema,
     stated_reason,
     text,
     tool_choice,
@@ -201,7 +200,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     if kind == "custom":
         return Tool(name or "", place, described, None, type="custom")
     if kind == "function" or "parameters" in inner or "input_schema" in inner:
-        declared = schema(inner.get("parameters", inner.get("input_schema")))
+        declared = mapping(inner.get("parameters", inner.get("input_schema"))) or None
         return Tool(name, place, described, declared) if name else None
     return Tool(name or kind, place, described, None, hosted=True, type=kind)
 

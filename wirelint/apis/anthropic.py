@@ -43,9 +43,9 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
-    schema,
     stated_reason,
     text,
+    tool_choice,
 )
 from wirelint.events import (
     Delta,
@@ -70,7 +70,6 @@ from wirelint.model import (
     Request,
     Role,
     Tool,
-    ToolChoice,
     ToolResult,
 )
 from wirelint.wire.aws_eventstream import carry
@@ -130,7 +129,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    tools = _tools(body.get("tools"))
+    tools = tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(body.get("tools"))])
     choice = mapping(body.get("tool_choice"))
     disabled = choice.get("disable_parallel_tool_use")
     thread = mapping(body.get("thread"))
@@ -144,7 +143,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(choice),
+        tool_choice=tool_choice(choice),
         parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
         stream=body.get("stream") is True,
         hosted=bool(body.get("mcp_servers") or body.get("container")) or any(tool.hosted for tool in tools),
@@ -174,29 +173,13 @@ def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
     return part_of(start if start.kind != "text" else start._replace(pointer=f"{place}/text"), words)
 
 
-def _tools(tools: Json) -> tuple[Tool, ...]:
-    return tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(tools)])
-
-
 def _tool(tool: Mapping[str, Json], place: str) -> Tool:
     kind = text(tool.get("type")) or "custom"
     function = mapping(tool.get("function"))  # OpenAI's form, which some gateways pass on
     name = text(tool.get("name")) or text(function.get("name")) or kind
-    declared = schema(tool.get("input_schema")) or schema(function.get("parameters"))
+    declared = mapping(tool.get("input_schema")) or mapping(function.get("parameters")) or None
     hosted = kind not in ("custom", "function") and declared is None and _CLIENT_TYPES.match(kind) is None
     return Tool(name, place, text(tool.get("description")) or "", declared, hosted, kind)
-
-
-def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
-    match choice:
-        case {"type": "none"}:
-            return ToolChoice("none")
-        case {"type": "any"}:
-            return ToolChoice("required")
-        case {"type": "tool", "name": str(name)}:
-            return ToolChoice("named", name)
-        case _:
-            return ToolChoice("auto")
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------

@@ -41,8 +41,8 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
-    schema,
     text,
+    tool_choice,
 )
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
@@ -55,7 +55,6 @@ from wirelint.model import (
     Role,
     Text,
     Tool,
-    ToolChoice,
     ToolResult,
 )
 from wirelint.wire.aws_eventstream import CHUNK, chunk, message
@@ -113,7 +112,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(mapping(config.get("toolChoice"))),
+        tool_choice=tool_choice(config.get("toolChoice")),
         stream="stream" in verb,
         hosted=any(tool.hosted for tool in tools),
         tools_known=not stored,
@@ -162,20 +161,10 @@ def _tools(tools: Json) -> Iterator[Tool]:
     for n, tool in mappings(tools):
         place = f"/toolConfig/tools/{n}"
         if spec := mapping(tool.get("toolSpec")):
-            declared = schema(mapping(spec.get("inputSchema")).get("json"))
+            declared = mapping(mapping(spec.get("inputSchema")).get("json")) or None
             yield Tool(text(spec.get("name")) or "", place, text(spec.get("description")) or "", declared)
         elif system := mapping(tool.get("systemTool")):
             yield Tool(text(system.get("name")) or "systemTool", place, hosted=True, type="systemTool")
-
-
-def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
-    match choice:
-        case {"any": _}:
-            return ToolChoice("required")
-        case {"tool": {"name": str(name)}}:
-            return ToolChoice("named", name)
-        case _:
-            return ToolChoice("auto")
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------

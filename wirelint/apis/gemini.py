@@ -45,7 +45,6 @@ from wirelint.apis.reading import (
     number,
     or_other,
     role_of,
-    schema,
     text,
 )
 from wirelint.events import (
@@ -254,7 +253,7 @@ def _tools(tools: Json) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = schema(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
+                own = mapping(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
                 yield Tool(called, where, text(function.get("description")) or "", own)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:

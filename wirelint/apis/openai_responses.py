@@ -32,7 +32,6 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     role_of,
-    schema,
     text,
     tool_choice,
 )
@@ -288,7 +287,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
     name, described = text(inner.get("name")), text(inner.get("description")) or ""
     if kind == "function":
         if name:
-            yield Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema"))))
+            yield Tool(name, place, described, mapping(inner.get("parameters", inner.get("input_schema"))) or None)
     elif kind == "custom":
         yield Tool(name or "", place, described, None, type="custom")
     elif kind == "namespace":
@@ -300,7 +299,9 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
         environment = text(mapping(tool.get("environment")).get("type")) or ""
         yield Tool("shell", place, described, None, hosted=environment.startswith("container"), type=kind)
     elif kind == "tool_search":
-        yield Tool(kind, place, described, schema(tool.get("parameters")), tool.get("execution") != "client", kind)
+        yield Tool(
+            kind, place, described, mapping(tool.get("parameters")) or None, tool.get("execution") != "client", kind
+        )
     else:
         yield Tool(name or kind, place, described, None, hosted=True, type=kind)
 
