@@ -32,7 +32,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.writing import (
     MADE,
-    WholeWriter,
+    BodyWriter,
     block_events,
     finish_of,
     frame_document,
@@ -410,7 +410,7 @@ class BlockStreamWriter(ABC):
         yield self.send(self.stop(start, number_, source))
 
 
-class BlockWholeWriter(WholeWriter):
+class BlockWholeWriter(BodyWriter):
     """Writer of a message with a list of content blocks."""
 
     finish_name: ClassVar[str]

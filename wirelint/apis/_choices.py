@@ -38,7 +38,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.writing import (
     MADE,
-    WholeWriter,
+    BodyWriter,
     frame_document,
     framed,
     groups,
@@ -516,7 +516,7 @@ def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str
     return choice
 
 
-class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
+class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
     """Writer of whole bodies. A subclass patches the entries of `choices`."""
 
     @abstractmethod

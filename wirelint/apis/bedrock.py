@@ -306,16 +306,6 @@ class Reader(BlockReader):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _piece(start: Start, words: str) -> dict[str, Json]:
-    match start.kind:
-        case "tool_call" | "hosted_call":
-            return {"toolUse": {"input": words}}
-        case "reasoning":
-            return {"reasoningContent": {"text": words}}
-        case _:
-            return {"text": words}
-
-
 class StreamWriter(BlockStreamWriter):
     """Writer of AWS messages, `chunk` messages, or server-sent events, in the framing of the upstream's stream."""
 
@@ -355,8 +345,12 @@ class StreamWriter(BlockStreamWriter):
             yield self.delta(start, number, compact(start.input), source)
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
-        own = only(source, _DELTA)
-        return WireEvent(_DELTA, {**own, "contentBlockIndex": number, "delta": _piece(start, words)})
+        piece: dict[str, Json] = {"text": words}
+        if start.kind in ("tool_call", "hosted_call"):
+            piece = {"toolUse": {"input": words}}
+        elif start.kind == "reasoning":
+            piece = {"reasoningContent": piece}
+        return WireEvent(_DELTA, {**only(source, _DELTA), "contentBlockIndex": number, "delta": piece})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})

@@ -35,6 +35,7 @@ from wirelint.apis.reading import (
 from wirelint.apis.traits import own_word
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     block_events,
     finish_of,
     framed,
@@ -44,7 +45,6 @@ from wirelint.apis.writing import (
     set_or_drop,
     text_of,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -116,7 +116,13 @@ class Reader(BlockReader):
                 key = _CONTENT, index if index is not None else self._known(_CONTENT)
                 yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), frame, index))
             case "content-delta":
-                yield from self._content_delta(index, mapping(message.get("content")), frame)
+                content = mapping(message.get("content"))
+                if (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
+                    yield Other(frame)
+                else:
+                    key = self._key(_CONTENT, index)
+                    pointer = f"/message/content/{key[1]}/{name}"
+                    yield from self._delta(key, _FIELDS[name], pointer, text(content[name]) or "", index, frame)
             case "tool-plan-delta":
                 yield from self._plan(text(message.get("tool_plan")) or "", frame)
             case "tool-call-start":
@@ -156,15 +162,6 @@ class Reader(BlockReader):
 
     def _known(self, group: str) -> int:
         return sum(key[0] == group for key in self.blocks)
-
-    def _content_delta(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        name = next((name for name in _FIELDS if isinstance(content.get(name), str)), None)
-        if name is None:
-            yield Other(frame)
-            return
-        key = self._key(_CONTENT, index)
-        pointer = f"/message/content/{key[1]}/{name}"
-        yield from self._delta(key, _FIELDS[name], pointer, text(content.get(name)) or "", index, frame)
 
     def _delta(
         self, key: Key, kind: Kind, pointer: str, words: str, index: int | None, frame: Frame
@@ -330,7 +327,7 @@ def _event(kind: str, source: WireEvent, number: int, name: str, value: Json) ->
     return WireEvent(kind, {**own, "index": number, "delta": {**nested(own, "delta"), "message": message}})
 
 
-class WholeWriter(BaseWriter):
+class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         message = dict(mapping(document.get("message")))
         changed: dict[str, Json] = {**document, "message": message}

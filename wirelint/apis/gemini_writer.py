@@ -25,6 +25,7 @@ from functools import lru_cache
 from wirelint.apis.reading import index_of, mapping, mappings, text
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     dump,
     frame_document,
     groups,
@@ -33,7 +34,6 @@ from wirelint.apis.writing import (
     with_other_lines,
     without_violations,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
 
@@ -511,7 +511,7 @@ class StreamWriter(_Writer):
         return self._line_end.join(lines) + 2 * self._line_end
 
 
-class WholeWriter(BaseWriter, _Writer):
+class WholeWriter(BodyWriter, _Writer):
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         return frame.raw if self.is_unchanged(events, out) else super().write(frame, events, out)
 

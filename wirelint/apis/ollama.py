@@ -42,6 +42,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     block_events,
     dump,
     finish_of,
@@ -51,7 +52,6 @@ from wirelint.apis.writing import (
     text_of,
     without_violations,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -322,7 +322,7 @@ class StreamWriter(_Writer):
         return _with_reason(last, out, document)
 
 
-class WholeWriter(BaseWriter, _Writer):
+class WholeWriter(BodyWriter, _Writer):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         self._note(events, out)
         changed = dict(document)

@@ -39,8 +39,7 @@ from wirelint.apis.reading import (
     stated_reason,
     text,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
-from wirelint.apis.writing import finish_of, frame_document, framed, groups, same, text_of, with_other_lines
+from wirelint.apis.writing import BodyWriter, finish_of, frame_document, framed, groups, same, text_of, with_other_lines
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
@@ -284,7 +283,7 @@ class DeepInfraStreamWriter:
             yield framed(None, data=DONE)
 
 
-class DeepInfraWholeWriter(BaseWriter):
+class DeepInfraWholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         check_form(out, "text")
         known = {event.block: event.choice for event in (*events, *out) if isinstance(event, Start)}

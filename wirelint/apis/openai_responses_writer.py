@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.traits import Ending, ending
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import (
+    BodyWriter,
     block_events,
     deltas_by_block,
     dump,
@@ -360,7 +360,7 @@ def _with_output(response: dict[str, Json], output: list[Json]) -> dict[str, Jso
     return {**response, "output": output, "output_text": words}
 
 
-class WholeWriter(BaseWriter):
+class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         changes = Changes()
         changes.take(events, out)
