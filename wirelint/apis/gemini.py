@@ -12,7 +12,6 @@ complete when every candidate has a finish reason, an array is with its bracket.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -76,7 +75,6 @@ from wirelint.model import (
     ToolResult,
 )
 
-_REQUEST = "/request"
 _METHODS = ("generateContent", "streamGenerateContent")
 
 
@@ -123,47 +121,34 @@ _RESULTS = ("output", "result", "content", "return_value", "error", "call_error"
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    if _is_wrapped(body):
-        return _read_wrapped(body, path)
+    wrapped = _is_wrapped(body)
+    inner, at = (mapping(body.get("request")), "/request") if wrapped else (body, "")
     found = _PATH.search(path)
-    tools = tuple(_tools(body.get("tools")))
-    cached = bool(value_of(body, "cachedContent"))
+    model = unquote(found[1]) if found is not None else (text(inner.get("model")) or "").removeprefix("models/")
+    tools = tuple(_tools(inner.get("tools"), f"{at}/tools"))
+    cached = bool(value_of(inner, "cachedContent"))
+    streamed = path.rstrip("/").endswith(":streamGenerateContent")
     return Request(
         api="google.generate_content",
-        model=unquote(found[1]) if found is not None else (text(body.get("model")) or "").removeprefix("models/"),
-        messages=(*_system(body), *(_message(*one) for one in several(body.get("contents"), "/contents"))),
+        model=(text(body.get("model")) or model) if wrapped else model,  # the wrapper of Code Assist names the model
+        messages=(
+            *_system(inner, at),
+            *(_message(*one) for one in several(inner.get("contents"), f"{at}/contents")),
+        ),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(mapping(value_of(mapping(value_of(body, "toolConfig")), "functionCallingConfig"))),
-        stream=found is not None and found[2] == "streamGenerateContent",
+        tool_choice=_tool_choice(mapping(value_of(mapping(value_of(inner, "toolConfig")), "functionCallingConfig"))),
+        stream=streamed and (wrapped or found is not None),
         hosted=any(tool.hosted for tool in tools),
         tools_known=not (cached or any(tool.type in _UNSEEN_TOOLS for tool in tools)),
-        max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
+        max_tokens=number(value_of(mapping(value_of(inner, "generationConfig")), "maxOutputTokens")),
         on_server="before" if cached else "nothing",
     )
 
 
-def _read_wrapped(body: Mapping[str, Json], path: str) -> Request:
-    """Return a request of Code Assist. The wrapper names the model."""
-    inner = read_request(mapping(body.get("request")), path)
-    return dataclasses.replace(
-        inner,
-        model=text(body.get("model")) or inner.model,
-        messages=tuple(map(_moved_message, inner.messages)),
-        tools=tuple(dataclasses.replace(tool, pointer=_REQUEST + tool.pointer) for tool in inner.tools),
-        body=body,
-        stream=path.rstrip("/").endswith(":streamGenerateContent"),
-    )
-
-
-def _moved_message(message: Message) -> Message:
-    parts = tuple(dataclasses.replace(part, pointer=_REQUEST + part.pointer) for part in message.parts)
-    return dataclasses.replace(message, pointer=_REQUEST + message.pointer, parts=parts)
-
-
-def _system(body: Mapping[str, Json]) -> Iterator[Message]:
+def _system(body: Mapping[str, Json], at: str) -> Iterator[Message]:
     name, value = member(body, "systemInstruction")
-    place = f"/{name}"
+    place = f"{at}/{name}"
     if isinstance(value, str):
         parts: tuple[Part, ...] = (Text(value, place),) if value else ()
     else:
@@ -248,8 +233,8 @@ def _words(value: Json) -> str:
     return compact(value)
 
 
-def _tools(tools: Json) -> Iterator[Tool]:
-    for place, tool in several(tools, "/tools"):
+def _tools(tools: Json, at: str) -> Iterator[Tool]:
+    for place, tool in several(tools, at):
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):

@@ -7,12 +7,21 @@ They do no I/O, give the same frames for any cut of the input, and lose no byte.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
-from wirelint.wire.json_bodies import BLANKS, BOM, TYPES, ArrayStream, JsonLines, WholeBody, looks_like_array
+from wirelint.wire.json_bodies import (
+    BLANKS,
+    BOM,
+    TYPES,
+    ArrayStream,
+    Framer,
+    Framing,
+    JsonLines,
+    WholeBody,
+    looks_like_array,
+)
 from wirelint.wire.sse import EventStream
 
 __all__ = [
@@ -26,32 +35,6 @@ __all__ = [
     "WholeBody",
     "looks_like_events",
 ]
-
-
-Framing = Literal["whole", "events", "lines", "array", "messages"]
-"""Form of a body: one document, server-sent events, JSON lines, a JSON array, an AWS event stream."""
-
-
-class Framer(Protocol):
-    """Splitter of a body into frames. `feed` takes bytes, `close` returns the rest. Do not call `feed` after
-    `close`."""
-
-    @property
-    def streamed(self) -> bool: ...
-
-    def feed(self, data: bytes) -> list[Frame]: ...
-
-    def close(self) -> list[Frame]: ...
-
-    @property
-    def framing(self) -> Framing:
-        """Form of the body; `whole` until its first bytes show another form."""
-        ...
-
-    @property
-    def waiting(self) -> bytes:
-        """Bytes received that are not yet part of a frame."""
-        ...
 
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -98,18 +81,20 @@ class Sniffer:
         return self._framer.framing if self._framer is not None else "whole"
 
     def feed(self, data: bytes) -> list[Frame]:
-        if self._framer is not None:
-            return self._framer.feed(data)
-        self._head += data
-        framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
-        return self._go_on(framer) if framer is not None else []
+        if self._framer is None:
+            self._head += data
+            self._framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
+            if self._framer is None:
+                return []
+            data, self._head = bytes(self._head), bytearray()
+        return self._framer.feed(data)
 
     def close(self) -> list[Frame]:
-        if self._framer is not None:
-            return self._framer.close()
-        framer = None if self._may_be_lines else self._decide(self._declared)
-        frames = self._go_on(framer or WholeBody())
-        return frames + self.close()
+        frames: list[Frame] = []
+        if self._framer is None:
+            self._framer = (None if self._may_be_lines else self._decide(self._declared)) or WholeBody()
+            frames = self._framer.feed(bytes(self._head))
+        return frames + self._framer.close()
 
     @property
     def unreadable(self) -> str | None:
@@ -163,8 +148,3 @@ class Sniffer:
         rest = head[self._searched :].lstrip(BLANKS)
         self._searched = len(head)
         return None if not rest else JsonLines() if rest.startswith(b"{") else WholeBody()
-
-    def _go_on(self, framer: Framer) -> list[Frame]:
-        self._framer = framer
-        head, self._head = bytes(self._head), bytearray()
-        return framer.feed(head)
