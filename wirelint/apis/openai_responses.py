@@ -17,6 +17,7 @@ reply the reason in `incomplete_details` (`max_output_tokens`, `content_filter`)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -56,7 +57,6 @@ from wirelint.model import (
     Kind,
     Message,
     Opaque,
-    Part,
     Request,
     Text,
     Tool,
@@ -235,22 +235,14 @@ def _messages(body: Mapping[str, Json]) -> Iterator[Message]:
     if isinstance(given, str):
         yield Message("user", (Text(given, "/input"),) if given else (), "/input")
         return
-    turn: list[Part] = []
-    began = ""
-    for n, item in mappings(given):
-        message = _item(item, f"/input/{n}")
-        if message is None:
-            continue
-        if message.role == "assistant":
-            began = began or message.pointer
-            turn += message.parts
-            continue
-        if began:
-            yield Message("assistant", tuple(turn), began)
-            turn, began = [], ""
-        yield message
-    if began:
-        yield Message("assistant", tuple(turn), began)
+    items = (_item(item, f"/input/{n}") for n, item in mappings(given))
+    messages = [message for message in items if message is not None]
+    for is_model, group in itertools.groupby(messages, key=lambda message: message.role == "assistant"):
+        run = list(group)
+        if is_model:
+            yield Message("assistant", tuple([part for message in run for part in message.parts]), run[0].pointer)
+        else:
+            yield from run
 
 
 def _item(item: Mapping[str, Json], place: str) -> Message | None:

@@ -487,20 +487,17 @@ class StreamWriter:
             for place in {id(event.frame): event.frame for event in events if event.frame is not None}.values():
                 document = frame_document(place)
                 if (kind := document.get("type")) in ("response.output_item.added", "response.output_item.done"):
-                    self._item(document, begins=kind == "response.output_item.added")
+                    self._item(document, self._index(document), begins=kind == "response.output_item.added")
 
-    def _item(self, document: Mapping[str, Json], *, begins: bool) -> int:
+    def _item(self, document: Mapping[str, Json], index: int | None, *, begins: bool) -> int:
         """Record that an item begins or ends. Return its new number."""
-        index = self._index(document)
+        index = len(self._places) if index is None else index
         if index not in self._places:
             self._places[index] = self._number(index)
             self._taken.add(self._places[index])
             self._ids[index] = _item_id(document)
             self._by_id.setdefault(self._ids[index], index)
-        if begins:
-            self._open.add(index)
-        else:
-            self._open.discard(index)
+        (self._open.add if begins else self._open.discard)(index)
         return self._places[index]
 
     def _number(self, index: int) -> int:
@@ -512,11 +509,7 @@ class StreamWriter:
             place += 1  # items do not come in the order of their numbers
         return place
 
-    def _index(self, document: Mapping[str, Json]) -> int:
-        index = self._told_index(document)
-        return len(self._places) if index is None else index
-
-    def _told_index(self, document: Mapping[str, Json]) -> int | None:
+    def _index(self, document: Mapping[str, Json]) -> int | None:
         """Return the number of the item of an event, by its id if it has no number; None for an unknown id."""
         index = number(document.get("output_index"))
         return self._by_id.get(_item_id(document)) if index is None else index
@@ -548,6 +541,7 @@ class StreamWriter:
 
     def _added(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
         index = self._index(document)
+        index = len(self._places) if index is None else index
         change = self._changes.by_place.get(f"/output/{index}")
         if change is not None and change.gone:
             self._gone.add(index)
@@ -555,7 +549,7 @@ class StreamWriter:
         yield from self._flush()
         item = mapping(document.get("item"))
         others = [id_ for place, id_ in self._ids.items() if place != index]
-        now = self._item(document, begins=True)
+        now = self._item(document, index, begins=True)
         if change is not None:
             change.item_id = change.item_id or _separate_id(item, change, others)
             self._ids[index] = change.item_id or self._ids.get(index, "")
@@ -565,7 +559,7 @@ class StreamWriter:
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
 
     def _item_done(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = self._told_index(document)
+        index = self._index(document)
         item = mapping(document.get("item"))
         if index in self._gone:
             return
@@ -577,7 +571,7 @@ class StreamWriter:
             item = item if changed is None else changed
         if index not in self._places:
             yield from self._flush()
-        now = self._item(document, begins=False)
+        now = self._item(document, index, begins=False)
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
         if not self._open:
             yield from self._flush()
