@@ -66,41 +66,35 @@ class Sniffer:
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._type = headers.get("content-type", "").split(";")[0].strip().lower()
         self._declared = self._type == "text/event-stream"
+        self.streamed = self._declared or self._type in _STREAMED
+        self.framing: Framing = "whole"
+        """Form of the body; `whole` until its first bytes show another form."""
+        self.unreadable: str | None = None
+        """Reason why the body cannot be read (a missing optional dependency)."""
         self._head = bytearray()
         self._framer: Framer | None = None
         self._may_be_lines = self._has_document = False
         self._searched = 0
         """Offset up to which the head was searched for the end of the first line, or for the second line."""
 
-    @property
-    def streamed(self) -> bool:
-        return self._framer.streamed if self._framer is not None else self._declared or self._type in _STREAMED
-
-    @property
-    def framing(self) -> Framing:
-        return self._framer.framing if self._framer is not None else "whole"
-
     def feed(self, data: bytes) -> list[Frame]:
-        if self._framer is None:
-            self._head += data
-            self._framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
-            if self._framer is None:
-                return []
-            data, self._head = bytes(self._head), bytearray()
-        return self._framer.feed(data)
+        if self._framer is not None:
+            return self._framer.feed(data)
+        self._head += data
+        framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
+        return self._begin(framer) if framer is not None else []
 
     def close(self) -> list[Frame]:
-        frames: list[Frame] = []
-        if self._framer is None:
-            self._framer = (None if self._may_be_lines else self._decide(self._declared)) or WholeBody()
-            frames = self._framer.feed(bytes(self._head))
-        return frames + self._framer.close()
+        if self._framer is not None:
+            return self._framer.close()
+        framer = None if self._may_be_lines else self._decide(self._declared)
+        return self._begin(framer or WholeBody()) + self.close()
 
-    @property
-    def unreadable(self) -> str | None:
-        """Reason why the body cannot be read (a missing optional dependency); None if it can, or if its form is
-        unknown."""
-        return self._framer.unreadable if isinstance(self._framer, MessageStream) else None
+    def _begin(self, framer: Framer) -> list[Frame]:
+        self._framer, self.streamed, self.framing = framer, framer.streamed, framer.framing
+        self.unreadable = framer.unreadable if isinstance(framer, MessageStream) else None
+        head, self._head = bytes(self._head), bytearray()
+        return framer.feed(head)
 
     @property
     def waiting(self) -> bytes:
