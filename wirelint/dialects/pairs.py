@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wirelint.dialects import python_calls
 from wirelint.dialects.declared import properties_of
 from wirelint.dialects.json_calls import calls_of
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
+from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed
 from wirelint.model import Tool
@@ -31,36 +31,9 @@ _SPACE = re.compile(r"(?:\s|\\[nrt])*")
 _CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """The tags of a dialect.
-
-    `head`: an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`. `call` and
-    `call_end`: the tags of a call. `outer`: another end of a call. `separator`: may follow the name. `first_wins`: of a
-    repeated argument the first counts. `sure`: the tags are special tokens, so a call of an unknown tool counts without an
-    argument and without an end too.
-    """
-
-    key: Pattern
-    key_end: Pattern
-    value_end: Pattern
-    head: Pattern
-    stray: Pattern
-    call: Pattern
-    call_end: Pattern
-    outer: Pattern
-    separator: Pattern
-    cut_closer: Pattern
-    first_wins: bool
-    sure: bool
-
-
-def pairs(table: Table) -> Pairs:
-    """Return the grammar in the table `tags` of a family; `pairs.toml` describes its keys."""
-    row: dict[str, Any] = {**table.templates["defaults"], **table.data["tags"]}
-    parts = {key: table.source(value) for key, value in row.items() if isinstance(value, str)}
-    first_wins, sure = row.get("first_wins", False), row.get("sure", False)
-    return Pairs(first_wins=first_wins, sure=sure, **table.expand("tags", parts))
+def _tags(family: Table) -> Table:
+    """Return the patterns of a family; `pairs.toml` describes them."""
+    return family.filled("tags", family.data["tags"])
 
 
 class _Call(NamedTuple):
@@ -79,13 +52,13 @@ class _Run(Calls):
     separated: bool = False
 
 
-def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
+def read_call(reader: Reader, position: int, grammar: Table) -> _Call | None:
     """Read the call whose name is at a position, right after its opening tag."""
     name = reader.match(_NAME, position)
     if name is None:
         return None
     if reader.ended(name.end()):
-        if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
+        if not reader.over or (reader.tool(name["name"]) is None and "sure" not in grammar.data):
             return None
         call = reader.call(name["name"], {}, complete=False)
         return _Call(call, Body(name.end(), cut=True), separated=False, lined=False)
@@ -97,7 +70,7 @@ def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
     separator = reader.match(grammar.separator, end)
     end = separator.end() if separator is not None else end
     tool = reader.tool(written)
-    known = grammar.sure or tool is not None
+    known = "sure" in grammar.data or tool is not None
     if not known and not _may_be_stranger(reader, position, end, grammar):
         return None
     body = read_body(reader, end, grammar, tool)
@@ -110,7 +83,7 @@ def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
     return _Call(call, body, separator is not None, reader.char(end) in ("\n", "\r", "\\"))
 
 
-def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) -> _Run:
+def read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -> _Run:
     """Read the calls at a position, and the closing tag of their wrapper."""
     run = _Run(position)
     at = _skip_space(reader, position)
@@ -129,7 +102,7 @@ def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) ->
     return run
 
 
-def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
+def _read_python(reader: Reader, name: Match, grammar: Table) -> _Call | None:
     """Read a call in Python's syntax in place of the tags: of a declared tool, and closed."""
     if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
         return None
@@ -144,7 +117,7 @@ def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
     return _Call(call, Body(closer.end(), closed=True), separated=False, lined=False)
 
 
-def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
+def _split(reader: Reader, name: Match, grammar: Table) -> tuple[str, int]:
     """Return the name and its end: a key may be glued to it, its opening tag lost."""
     written = name["name"]
     if reader.match(grammar.key_end, name.end()) is None or written in reader.tools:
@@ -159,7 +132,7 @@ def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
     return fitting[0], name.start("name") + len(fitting[0])
 
 
-def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) -> bool:
+def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) -> bool:
     """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
     if position < reader.dead.get(grammar.head, 0):
         return False
@@ -170,7 +143,7 @@ def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) ->
     return reader.next(grammar.call_end, end) is not None
 
 
-def read_body(reader: Reader, position: int, grammar: Pairs, tool: Tool | None) -> Body:
+def read_body(reader: Reader, position: int, grammar: Table, tool: Tool | None) -> Body:
     """Read the arguments and the closing tag, or as much of them as there is."""
     body = Body(position)
     while _read_item(reader, grammar, body, tool):
@@ -195,7 +168,7 @@ def _skip_space(reader: Reader, at: int) -> int:
     return end
 
 
-def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
+def _skip(reader: Reader, grammar: Table, body: Body) -> int:
     """Return the offset after separators and stray closers."""
     at = _skip_space(reader, body.end)
     while stray := reader.match(grammar.stray, at):
@@ -204,7 +177,7 @@ def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
     return at
 
 
-def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) -> bool:
+def _read_item(reader: Reader, grammar: Table, body: Body, tool: Tool | None) -> bool:
     """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
@@ -219,7 +192,7 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
     return body.json is None and tool is not None and read_child(reader, at, tool, body)
 
 
-def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
+def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None:
     start = head.end()
     end = reader.first((grammar.value_end, grammar.key), start)
     if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
@@ -235,12 +208,12 @@ def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None
     body.end = stop.start()
 
 
-def _cut_short(reader: Reader, stop: Match | None, grammar: Pairs, body: Body) -> None:
+def _cut_short(reader: Reader, stop: Match | None, grammar: Table, body: Body) -> None:
     """End the body with an argument that is not whole, at the end of its call."""
     body.cut_off(stop.end() if stop is not None and stop.re == grammar.call_end else reader.stop(stop))
 
 
-def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
+def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Table) -> bool:
     """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
     if head["value"] is not None:
         return True
@@ -248,13 +221,13 @@ def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> b
     return stop is not None and stop.start() == end.start()
 
 
-def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
+def _add(body: Body, head: Match, text: str, grammar: Table) -> None:
     key = head["key"].strip("\"'")
     if not key and not text.strip():  # tags around nothing
         return
     if not key:
         body.cut = True
-    if key in body.keys and grammar.first_wins:
+    if key in body.keys and "first_wins" in grammar.data:
         return
     groups: Mapping[str, str | None] = head.groupdict()
     kind = groups.get("type")
@@ -262,7 +235,7 @@ def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
 
 
 _GLM = table(__name__, "glm")
-_GLM_TAGS = pairs(_GLM)
+_GLM_TAGS = _tags(_GLM)
 _NAME_LIMIT = 160
 _SHORTEST_GLUED = 4
 
@@ -313,7 +286,7 @@ def _last_named(reader: Reader, written: str) -> Tool | None:
 
 
 _HY = table(__name__, "hy")
-_HY_TAGS = pairs(_HY)
+_HY_TAGS = _tags(_HY)
 
 
 def read_hy(reader: Reader, position: int) -> Reading:
@@ -326,7 +299,7 @@ def read_hy(reader: Reader, position: int) -> Reading:
 
 
 _IFM = table(__name__, "ifm")
-_IFM_TAGS = pairs(_IFM)
+_IFM_TAGS = _tags(_IFM)
 
 
 def read_ifm(reader: Reader, position: int) -> Reading:
@@ -359,7 +332,7 @@ def _read_objects(reader: Reader, position: int) -> Calls:
 
 
 _SOLAR = table(__name__, "solar")
-_SOLAR_TAGS = pairs(_SOLAR)
+_SOLAR_TAGS = _tags(_SOLAR)
 
 
 def read_solar(reader: Reader, position: int) -> Reading:

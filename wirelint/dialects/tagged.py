@@ -9,7 +9,7 @@ declared tool.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from wirelint.dialects import declared
@@ -43,15 +43,14 @@ class Tags:
     parameter_end: Pattern
     call_end: Pattern
     wrapper_end: Pattern
+    other_end: Pattern
     framed: bool = False
-    other_end: Pattern | None = None
     cdata: bool = False
 
     @property
     def stops(self) -> tuple[Pattern, ...]:
         """The patterns that end a value whose closer is missing."""
-        ends = (self.parameter, self.call_end, self.wrapper_end, self.call)
-        return ends if self.other_end is None else (self.other_end, *ends)
+        return (self.other_end, self.parameter, self.call_end, self.wrapper_end, self.call)
 
 
 @dataclass(slots=True)
@@ -202,11 +201,10 @@ _QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
 
 
-def _qwen_tags(*, framed: bool) -> Tags:
-    return Tags(_QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, framed)
-
-
-_LINES, _VERBATIM = _qwen_tags(framed=True), _qwen_tags(framed=False)
+_VERBATIM = Tags(
+    _QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, _QWEN.parameter_end
+)
+_LINES = replace(_VERBATIM, framed=True)
 
 
 @dataclass(slots=True)
@@ -269,7 +267,9 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
 
 _BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
-_BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, framed=True)
+_BEAM_TAGS = Tags(
+    _BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, _BEAM.parameter_end, True
+)
 
 
 def read_beam(reader: Reader, position: int) -> Reading:
