@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from enum import Enum, auto
 
 import orjson
@@ -440,40 +440,20 @@ def _units(character: str) -> str:
 
 
 def _rest_of_number(given: str, value: float) -> str:
-    """Return the rest of an unfinished number: digits, a power of ten."""
-    if write(value).startswith(given):
-        return write(value)[len(given) :]
-    wanted = Decimal(write(value))
+    """Return the rest of an unfinished number: digits, a power of ten. The caller checks the whole."""
+    written = write(value)
+    if written.startswith(given):
+        return written[len(given) :]
     begun = _NUMBER.fullmatch(given)
     if begun is None or isinstance(value, int):
         raise ValueError
-    mantissa, power = begun[1], begun[2]
-    full = mantissa if power is not None else _digits(mantissa, wanted)
-    exponent = _power_between(Decimal(full), wanted)
-    if power is None:
-        return f"{full[len(mantissa) :]}e{exponent}"
-    for spelled in (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}"):
-        if spelled.startswith(power):
-            return spelled[len(power) :]
-    raise ValueError
-
-
-def _digits(mantissa: str, wanted: Decimal) -> str:
-    """Return the mantissa with the digits that the wanted number has beyond it."""
-    digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
-    shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
-    full = mantissa + ("" if "." in mantissa else ".") + digits[len(shown) :]
-    return f"{full}0" if full.endswith(".") else full
-
-
-def _power_between(mantissa: Decimal, wanted: Decimal) -> int:
-    if not wanted:
-        return 0
-    if not mantissa:
-        raise ValueError
-    with localcontext() as context:
-        context.prec = 100
-        ratio = (wanted / mantissa).normalize().as_tuple()
-    if ratio.digits != (1,) or ratio.sign:
-        raise ValueError
-    return int(ratio.exponent)
+    mantissa, power, wanted = begun[1], begun[2], Decimal(written)
+    if power is None:  # the mantissa gets the digits that the wanted number has beyond it
+        digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
+        shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
+        full = f"{mantissa}{'' if '.' in mantissa else '.'}{digits[len(shown) :]}"
+        full += "0" * full.endswith(".")
+        return f"{full[len(mantissa) :]}e{wanted.adjusted() - Decimal(full).adjusted()}"
+    exponent = wanted.adjusted() - Decimal(mantissa).adjusted()
+    spellings = (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}")
+    return next((spelled[len(power) :] for spelled in spellings if spelled.startswith(power)), "")
