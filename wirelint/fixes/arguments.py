@@ -192,12 +192,7 @@ def _without(value: str, found: Thinking) -> str | None:
     if not found.native or not kept.strip() or may_hold_thinking(kept):
         return None
     is_pair = found.whole and found.evidence != "closed"
-    return kept if is_pair or _is_balanced(kept) else None
-
-
-def _is_balanced(text: str) -> bool:
-    """Return True if a text closes the brackets that it opens: `Oslo"}` is the end of something larger."""
-    return all(text.count(opener) == text.count(closer) for opener, closer in _BRACKETS)
+    return kept if is_pair or all(kept.count(opener) == kept.count(closer) for opener, closer in _BRACKETS) else None
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
@@ -477,7 +472,12 @@ class PolicyRewriter(ArgumentRewriter):
         outcome = self._outcome
         first = call.kept[0].event if call.kept else None
         if outcome.blocked is not None:
-            self._remove(call, made, outcome.blocked)
+            for entry in self._queue:
+                if entry.event is call.start:
+                    entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", outcome.blocked))
+                elif getattr(entry.event, "block", None) == call.start.block:
+                    entry.out = []
+            self._leave(call)
         else:
             self._replace(call, change)
         for fault in outcome.made:
@@ -490,15 +490,6 @@ class PolicyRewriter(ArgumentRewriter):
                 before=made.arguments.text,
                 after="" if outcome.blocked is not None else change.text,
             )
-
-    def _remove(self, call: Call, made: ToolCall, why: Fault) -> None:
-        """Replace a blocked call by a sentence."""
-        for entry in self._queue:
-            if entry.event is call.start:
-                entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", why))
-            elif getattr(entry.event, "block", None) == call.start.block:
-                entry.out = []
-        self._leave(call)
 
 
 def block_text(name: str, why: Fault) -> str:
