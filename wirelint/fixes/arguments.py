@@ -30,10 +30,18 @@ from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
-from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
+from wirelint.fix import (
+    MOST_HELD,
+    FixPolicy,
+    PassingRewriter,
+    RequestFix,
+    RewriteContext,
+    WaitingRewriter,
+    ends_call,
+    first_frame,
+)
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
-from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity

@@ -24,9 +24,8 @@ from wirelint.events import (
     Start,
     StreamViolation,
 )
-from wirelint.fix import RewriteContext
+from wirelint.fix import PassingRewriter, RewriteContext, WaitingRewriter
 from wirelint.fixes.calls import may_repeat
-from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter
 from wirelint.history.id_demands import mint
 from wirelint.history.pairing import CheckResult, Succession
 from wirelint.model import Arguments, Json

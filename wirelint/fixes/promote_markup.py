@@ -194,7 +194,6 @@ class MarkupDecider(TextDecider):
 
     @property
     def is_open(self) -> bool:
-        """Return True if later text may change how the text so far is read."""
         return self._open and not self._left
 
     def add(self, text: str) -> None:
@@ -551,6 +550,8 @@ class MarkupPromoter(TextRewriter):
     """Turns the markup in a reply into calls. `spoken`: candidates that have begun to answer in text."""
 
     phase: ClassVar[float] = 3.1
+    kinds = ("text", "reasoning", "refusal")
+    decider = MarkupDecider
 
     def __init__(self, context: RewriteContext, request: Request, repair: MakeRepair) -> None:
         super().__init__(context, repair)
@@ -559,7 +560,6 @@ class MarkupPromoter(TextRewriter):
         self._pending: dict[int, list[Promotion]] = {}
         self._pending_size = 0
         self._structured: dict[int, _Structured] = {}
-        self._deciders: list[MarkupDecider] = []
         self._looked_ahead = False
         self._cut: _Cut | None = None
         self._has_texts = False
@@ -567,21 +567,9 @@ class MarkupPromoter(TextRewriter):
     def _text_of(self, event: Event) -> TextBlock | None:
         return super()._text_of(event) if self._cut is None else None
 
-    @property
-    def patient(self) -> bool:
-        """Return False while later text may change the reading of text that has been sent."""
-        return not any(decider.is_open for decider in self._deciders)
-
-    def decider(self, block: TextBlock) -> MarkupDecider | None:
-        if block.start.kind not in ("text", "reasoning", "refusal") or block.start.form == "opaque":
-            return None
-        self._deciders.append(MarkupDecider(self, block))
-        return self._deciders[-1]
-
     def forget(self) -> None:
         super().forget()
         self._cut = None
-        self._deciders.clear()
 
     def push(self, event: Event) -> Iterable[Event]:
         if not self._looked_ahead:  # in a whole body all calls are known from the beginning
