@@ -23,7 +23,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
@@ -57,7 +57,6 @@ from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.options import Reload
-from wirelint.addon.otlp import Telemetry
 from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
@@ -75,6 +74,9 @@ from wirelint.settings import HEADER
 from wirelint.state.ledger import Ledger
 from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
+
+if TYPE_CHECKING:
+    from wirelint.addon.otlp import Telemetry
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
 _MOST_OPEN = 4096
@@ -258,6 +260,8 @@ class Inspector:
         if before is not None:
             before.close(wait=0)
         if settings.otlp:
+            from wirelint.addon.otlp import Telemetry
+
             self._telemetry = Telemetry(
                 settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
             )
