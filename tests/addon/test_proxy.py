@@ -62,8 +62,6 @@ def test_missing_upstream_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err == f"wirelint: --upstream URL is missing: {cure}\n"
 
 
-LOOPBACK = ["--listen-host", "127.0.0.1"]
-
 CALLS: dict[str, tuple[list[str], str, list[str]]] = TABLES["calls"]
 
 

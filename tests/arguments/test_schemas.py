@@ -79,11 +79,8 @@ def test_no_tool_and_no_schema() -> None:
     assert schemas.accepts(tool(None), [1]) is None
 
 
-NUMBER, TEXT = {"type": "integer"}, {"type": "string"}
-CLOSED = of({}, additionalProperties=False)
+TEXT = {"type": "string"}
 FORMS = of({"anyOf": [schema(a="string"), schema(b="string")]})
-DEFINED = {"$defs": {"n": NUMBER}, "properties": {"x": {"$ref": "#/$defs/n"}}}
-TUPLE = {"$schema": DRAFT_7, **of({"type": "array", "items": [TEXT]})}
 
 # (schema, arguments, violations as `place keyword: words`)
 BROKEN: dict[str, tuple[dict[str, Any], Any, list[str]]] = TABLES["broken"]
