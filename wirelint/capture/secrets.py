@@ -224,9 +224,8 @@ def _prefixed(row: Mapping[str, Any], prefix: str, alphabet: str) -> Form:
     if digit:
         others = f"[{alphabet.replace('0-9', '')}]"
         ahead += f"(?={skipped}(?:{others}{{0,{_FIRST_DIGIT - 1}}}[0-9]|{others}{{{_FIRST_DIGIT}}}))"
-    return Form(
-        row["name"], prefix[at], _behind(prefix[: at + 1]) + ahead, at, literal + rest, before, prefix, digit, least
-    )
+    around = (f"(?<={re.escape(prefix[: at + 1])})" if at else "") + ahead
+    return Form(row["name"], prefix[at], around, at, literal + rest, before, prefix, digit, least)
 
 
 def _anchor(prefix: str) -> int:
@@ -235,10 +234,6 @@ def _anchor(prefix: str) -> int:
         return len(prefix) - 1
     found = max(map(prefix.rfind, _JOINS))
     return found if found > 0 else next(prefix.rfind(character) for character in _RARE if character in prefix)
-
-
-def _behind(text: str) -> str:
-    return f"(?<={re.escape(text)})" if len(text) > 1 else ""
 
 
 @cache
@@ -318,20 +313,8 @@ def _is_token(text: str) -> bool:
     return _has_digit(text) or (len(text) >= 20 and text.lower() != text and text.upper() != text)
 
 
-def _is_encoded(text: str) -> bool:
-    return not is_placeholder(text) and (_has_digit(text) or "=" in text or text.lower() != text)
-
-
-def _is_masked(text: str) -> bool:
-    return text.startswith("sk-") or _has_digit(text)
-
-
 _FILE = re.compile(r"(?:[A-Za-z]:|~|\.{0,2})[/\\][\w./\\@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 """A path to a file with an extension: `signing_key=/etc/keys-2/release.pem`. No base64 has a dot."""
-
-
-def _is_mixed(text: str) -> bool:
-    return _has_digit(text) and not is_placeholder(text) and not _FILE.fullmatch(text)
 
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -342,10 +325,6 @@ def _is_variable_secret(text: str) -> bool:
     if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
         return False
     return _has_digit(text) and any(map(str.isalpha, text))
-
-
-def _is_real(text: str) -> bool:
-    return not is_placeholder(text)
 
 
 def _any_of(*literals: str) -> Callable[[str], bool]:
@@ -373,14 +352,12 @@ def _row(row: Mapping[str, Any]) -> Shape:
             if (check is None or check(secret)) and not is_marked(secret):
                 yield Span(*match.span(group), secret)
 
-    return Shape(_assigns if row.get("assigns") else _any_of(*row["hints"]), find)
+    if row.get("assigns"):
+        return Shape(lambda text: _ASSIGNMENT.search(text.lower()) is not None, find)
+    return Shape(_any_of(*row["hints"]), find)
 
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
-
-
-def _assigns(text: str) -> bool:
-    return _ASSIGNMENT.search(text.lower()) is not None
 
 
 _AWS_ID = re.compile(
@@ -429,10 +406,10 @@ def _find_private_keys(text: str) -> Iterator[Span]:
 
 _CHECKS: Mapping[str, Check] = {
     "digit": _has_digit,
-    "encoded": _is_encoded,
-    "masked": _is_masked,
-    "mixed": _is_mixed,
-    "real": _is_real,
+    "encoded": lambda text: not is_placeholder(text) and (_has_digit(text) or "=" in text or text.lower() != text),
+    "masked": lambda text: text.startswith("sk-") or _has_digit(text),
+    "mixed": lambda text: _has_digit(text) and not is_placeholder(text) and not _FILE.fullmatch(text),
+    "real": lambda text: not is_placeholder(text),
     "token": _is_token,
     "variable": _is_variable_secret,
 }
