@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from wirelint.dialects import declared, json_blocks
 from wirelint.dialects.json_calls import read_calls, read_enclosed
-from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier, is_name
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, Tags, read_body
 from wirelint.model import Json, Tool
@@ -158,7 +158,7 @@ _MINICPM = grammar(table(__name__, "minicpm"))
 
 def read_minicpm(reader: Reader, position: int) -> Reading:
     reading = read(reader, position, _MINICPM)
-    if not isinstance(reading, Found) or reader.declares_any(reading.calls):
+    if reading is None or not reading.dialect or reader.declares_any(reading.calls):
         return reading
     # Descriptions of interfaces have such elements too, indented or among others.
     line_start = position == 0 or reader.value(position - 1, position) == "\n"
@@ -202,7 +202,7 @@ def read_dsml(reader: Reader, position: int) -> Reading:
         reading = reading or json_blocks.read(reader, position, _DSML_OBJECTS)
     if reading is None and (remains := reader.match(_DSML.remains, position)):
         reading = reader.block(_MARKED.dialect, position, remains.end())
-    if not isinstance(reading, Found):
+    if reading is None or not reading.dialect:
         return reading
     marks = list(_DSML.marks.finditer(reader.view.text, reading.start, reading.end))
     odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
@@ -256,7 +256,7 @@ def read_muse(reader: Reader, position: int) -> Reading:
             return None
         reading = reader.block(_MUSE_PREFIXED.dialect, at, opened.end())
     end = reader.after(_MUSE.end, reading.end)
-    return Skip(end) if isinstance(reading, Skip) else reading._replace(start=position, end=end)
+    return reading._replace(start=position, end=end)
 
 
 _STEP = table(__name__, "step")
@@ -275,7 +275,7 @@ def read_step(reader: Reader, position: int) -> Reading:
         if before is None and not prefixed:
             break
         reading = read(reader, start, _STEP_PREFIXED if prefixed else _STEP_PLAIN)
-        if not isinstance(reading, Found):
+        if reading is None or not reading.dialect:
             break
         run.calls += reading.calls
         run.end = reading.end
@@ -283,7 +283,7 @@ def read_step(reader: Reader, position: int) -> Reading:
         if not reading.calls[-1].complete:
             break
     if not run.calls:
-        return Skip(reader.after(_STEP.after, reading.end)) if reading is not None else None
+        return reading._replace(end=reader.after(_STEP.after, reading.end)) if reading is not None else None
     return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
 
 

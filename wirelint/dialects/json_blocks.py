@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirelint.dialects import declared, json_calls
-from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier
 from wirelint.dialects.tables import Table, table
 
 _FENCE = re.compile(r"`{3,}[a-zA-Z]{0,8}\s*")
@@ -81,7 +81,7 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
     calls = tuple(call for call in found.calls if call.name in reader.tools or call.name not in grammar.idle)
     reader.strangers = strangers or any(call.name not in reader.tools for call in calls)
     if not calls or reader.stand_ins(calls):
-        return Skip(found.end)
+        return reader.block("", start, found.end)
     if grammar.closed_only and not (found.closed or cut):
         return None
     if grammar.tier == "generic" and not reader.declares_any(calls):
@@ -153,7 +153,7 @@ def read_granite(reader: Reader, position: int) -> Reading:
     if opener is None:
         reading = read(reader, position, _GRANITE_TOKEN) or read(reader, position, _GRANITE_TAG)
         # A block with a closer, which Granite's own grammar lacks, is another family's.
-        if isinstance(reading, Found) and not all(call.complete for call in reading.calls):
+        if reading is not None and not all(call.complete for call in reading.calls):
             return reading if reader.next(_GRANITE.any_closer, reading.start) is None else None
         return reading if reading and reader.match(_GRANITE.closer, reading.end) is None else None
     found = json_calls.read_quoted(reader, opener.end())
@@ -340,7 +340,7 @@ def read_mistral(reader: Reader, position: int) -> Reading:
     if start is None:
         return _read_stripped(reader, position) or _read_bare(reader, position)
     reading = _read_marked(reader, position, start)
-    if isinstance(reading, Found) and reading.calls:
+    if reading is not None and reading.calls:
         return reading._replace(end=reader.after(_MISTRAL.slashed, reading.end))
     return reading
 

@@ -8,6 +8,7 @@ reads the object of one call whose name is outside of it.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,7 +91,10 @@ def read_arguments(
     if reader.char(position) and reader.char(position) in starts:
         decoded = reader.json(position)
         if not decoded.failed:
-            value = _unquoted(decoded.value) if isinstance(decoded.value, str) else decoded.value
+            value = decoded.value
+            if isinstance(value, str):  # encoded twice
+                with suppress(ValueError):
+                    value = jsontext.loads(value)
             return Arguments(value, decoded.end, isinstance(value, dict))
     stopped = reader.next(stop, position)
     if stopped is not None and stopped.start() == position:
@@ -109,18 +113,15 @@ def decode_or_repair(reader: Reader, position: int) -> Decoded | None:
     return repaired if repaired is not None and not repaired.missing else None
 
 
-def _unquoted(text: str) -> Json:
-    """Decode arguments that were encoded twice."""
-    try:
-        return jsontext.loads(text)
-    except ValueError:
-        return None
-
-
 def calls_of(reader: Reader, value: Json, keys: Keys = KEYS) -> tuple[list[NativeCall], bool]:
     """Return the calls in a JSON value (an object, or an array of objects), and whether all are canonical."""
     given = value if isinstance(value, list) else [value]
-    items = [part for item in given for part in _parts(reader, item, keys)]
+    items: list[Json] = []
+    for item in given:
+        if keys.keyed and isinstance(item, dict) and len(item) > 1 and item.keys() <= reader.tools.keys():
+            items += [{key: arguments} for key, arguments in item.items()]  # an object that is keyed by several tools
+        else:
+            items.append(item)
     read = [_call_of(reader, item, keys) for item in items]
     found = [call for call, _ in read if call is not None]
     return found, len(found) == len(given) and all(canonical for _, canonical in read)
@@ -198,8 +199,14 @@ def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Patter
     if _read_repaired(reader, at, found, keys, end, missing=end if closed else 1 + found.array):
         return
     inside = reader.char(at) == "["
-    if inside:  # the elements before the damage are whole
-        at = _read_elements(reader, at + 1, found, keys)
+    at = reader.space(at + 1) if inside else at
+    while inside and reader.char(at) == "{":  # the elements before the damage are whole
+        decoded = reader.json(at)
+        calls = [] if decoded.failed else calls_of(reader, decoded.value, keys)[0]
+        if not calls:
+            break
+        found.extend(calls, decoded.end, canonical=False)
+        at = _after_comma(reader, decoded.end)
     if quoted := read_quoted(reader, at):
         found.extend(quoted.calls, quoted.end, canonical=False)
         return
@@ -230,26 +237,6 @@ def _has_arguments(value: Json, keys: Keys) -> bool:
     inner = last.get("function") if isinstance(last, dict) else None
     call = inner if isinstance(inner, dict) else last
     return isinstance(call, dict) and (keys.keyed or any(key in call for key in (keys.arguments, *_ARGUMENT_KEYS)))
-
-
-def _read_elements(reader: Reader, at: int, found: JsonCalls, keys: Keys) -> int:
-    """Read the whole calls at the start of a damaged array; return the offset after them."""
-    at = reader.space(at)
-    while reader.char(at) == "{":
-        decoded = reader.json(at)
-        calls, _ = ([], False) if decoded.failed else calls_of(reader, decoded.value, keys)
-        if not calls:
-            break
-        found.extend(calls, decoded.end, canonical=False)
-        at = _after_comma(reader, decoded.end)
-    return at
-
-
-def _parts(reader: Reader, value: Json, keys: Keys) -> list[Json]:
-    """Split an object that is keyed by several tools."""
-    if keys.keyed and isinstance(value, dict) and len(value) > 1 and value.keys() <= reader.tools.keys():
-        return [{key: item} for key, item in value.items()]
-    return [value]
 
 
 def _call_of(reader: Reader, value: Json, keys: Keys) -> tuple[NativeCall | None, bool]:
@@ -298,10 +285,7 @@ def _decoded(arguments: Json) -> Json:
         return {}
     if not isinstance(arguments, str):
         return arguments
-    text = arguments.strip()
-    if not text:
-        return {}
-    return whole_value(text)
+    return whole_value(arguments.strip()) if arguments.strip() else {}
 
 
 def whole_value(text: str) -> Json:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.json_calls import Arguments, Keys, calls_of, whole_value
-from wirelint.dialects.reader import Found, Match, Reader, Reading, Tier
+from wirelint.dialects.reader import Match, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 
 _HARMONY = table(__name__, "harmony")
@@ -206,7 +206,7 @@ def _read_payload(reader: Reader, position: int) -> Reading:
     if payload is None or not (not payload.complete or reader.is_whole(start, payload.end)):
         return None
     found = _read_uses(reader, position, payload, tier="weak")
-    if not isinstance(found, Found) or any(call.name not in reader.tools for call in found.calls):
+    if found is None or not found.dialect or any(call.name not in reader.tools for call in found.calls):
         return None
     return found if not payload.complete or all(map(reader.fits, found.calls)) else None
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader
-from wirelint.model import Json, Tool
+from wirelint.model import Json
 
 _DEEPEST = 64
 _HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
@@ -59,15 +59,11 @@ class PythonCall:
         """Return the call of the declared tool; not complete if an argument could not be read or bound."""
         name = self.name if written is None else written
         tool = reader.tool(name)
-        arguments = self._arguments(tool)
-        return reader.call(name, arguments, complete=self.whole and self.readable and arguments is not None)
-
-    def _arguments(self, tool: Tool | None) -> Json:
-        if not self.positional:
-            return dict(self.keywords) if self.readable or not self.whole else None
-        properties = declared.properties_of(tool.schema) if tool is not None else {}
-        bound = _bind(self.positional, self.keywords, properties) if tool is not None else None
-        return None if bound is None else {**bound, **self.keywords}
+        bound: dict[str, Json] | None = {} if self.readable or not self.whole else None
+        if self.positional:
+            bound = _bind(self.positional, self.keywords, declared.properties_of(tool.schema)) if tool else None
+        arguments = None if bound is None else {**bound, **self.keywords}
+        return reader.call(name, arguments, complete=self.whole and self.readable)
 
 
 @dataclass(slots=True)
@@ -93,14 +89,15 @@ def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> P
 
 def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCalls | None:
     """Read the calls at a position, separated by commas, semicolons or white space, up to one that is not closed."""
-    calls: list[PythonCall] = []
+    run = PythonCalls(position)
     at = position
     while call := read_call(reader, at, closer):
-        calls.append(call)
+        run.add(call.native(reader), call.end)
+        run.whole = call.whole
         if not call.closed:
             break
         at = reader.after(_BETWEEN, call.end)
-    return PythonCalls(calls[-1].end, [call.native(reader) for call in calls], calls[-1].whole) if calls else None
+    return run if run.calls else None
 
 
 def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> bool:
@@ -248,7 +245,7 @@ def _corrected(match: Match) -> str:
     if "r" in prefix.lower():
         return match[0]
     size = 3 if string[:3] in ('"""', "'''") else 1
-    body = _ESCAPE.sub(_corrected_escape, string[size:-size])
+    body = _ESCAPE.sub(lambda escape: "\\\\" if escape["stray"] else escape[0].replace("\\\n", ""), string[size:-size])
     for character, escape in _RAW.items():
         body = body.replace(character, escape)
     if size == 1:
@@ -256,16 +253,12 @@ def _corrected(match: Match) -> str:
     return f"{prefix}{string[:size]}{body}{string[-size:]}"
 
 
-def _corrected_escape(escape: Match) -> str:
-    if escape["stray"]:
-        return "\\\\"
-    return "" if escape[0] == "\\\n" else escape[0]
-
-
 def _json(node: ast.expr) -> Json:
     match node:
         case ast.Constant(value=str(text)):
-            return _without_surrogates(text)
+            # Pairs of UTF-16 escapes are one character.
+            paired = _SURROGATES.search(text) is not None
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if paired else text
         case ast.Constant(value=None | bool() | int() as value):
             return value
         case ast.Constant(value=float(number)) if math.isfinite(number):
@@ -293,10 +286,3 @@ def _pairs(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tupl
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise ValueError("a key that JSON has no word for")
         yield str(name), _json(value)
-
-
-def _without_surrogates(text: str) -> str:
-    """Replace pairs of UTF-16 escapes by their characters."""
-    if not _SURROGATES.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

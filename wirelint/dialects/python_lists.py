@@ -6,12 +6,12 @@ Gemma's tokens are here too: `call:NAME{…}`, with a special notation for keys 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from wirelint.dialects import declared, json_calls, jsontext, python_calls
+from wirelint.dialects.json_calls import Arguments
 from wirelint.dialects.python_calls import PythonCalls
 from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading, Tier
 from wirelint.dialects.tables import table
@@ -100,14 +100,18 @@ _RAVEN = table(__name__, "raven")
 
 
 def read_raven(reader: Reader, position: int) -> Reading:
-    if prefix := reader.match(_RAVEN.function, position):
-        return _read_gorilla(reader, prefix)
-    prefix = reader.match(_RAVEN.call, position)
-    if prefix is None or position < reader.dead.get("nexus_raven", 0):
+    gorilla = reader.match(_RAVEN.function, position)
+    prefix = gorilla or reader.match(_RAVEN.call, position)
+    dialect, end_of_calls = ("gorilla_openfunctions", _RAVEN.function) if gorilla else ("nexus_raven", _RAVEN.call_end)
+    if prefix is None or position < reader.dead.get(dialect, 0):
         return None
-    found = python_calls.read_calls(reader, prefix.end(), _RAVEN.call_end)
+    found = python_calls.read_calls(reader, prefix.end(), end_of_calls)
     if found is None:
         return None
+    if gorilla:
+        reader.dead[dialect] = found.end
+        known = found.whole or reader.declares_any(found.calls)
+        return reader.block(dialect, position, found.end, found.calls, "generic") if known else None
     token = reader.match(_RAVEN.call_end, found.end)
     end = reader.dead["nexus_raven"] = token.end() if token is not None else found.end
     if token is None:
@@ -116,18 +120,6 @@ def read_raven(reader: Reader, position: int) -> Reading:
             return None
     tier: Tier = "generic" if token is not None else "weak"
     return reader.block("nexus_raven", position, end, found.calls, tier)
-
-
-def _read_gorilla(reader: Reader, prefix: Match) -> Reading:
-    if prefix.start() < reader.dead.get("gorilla_openfunctions", 0):
-        return None
-    found = python_calls.read_calls(reader, prefix.end(), _RAVEN.function)
-    if found is None:
-        return None
-    reader.dead["gorilla_openfunctions"] = found.end
-    if not found.whole and not reader.declares_any(found.calls):
-        return None
-    return reader.block("gorilla_openfunctions", prefix.start(), found.end, found.calls, "generic")
 
 
 _CODE = table(__name__, "gemma_code")
@@ -194,23 +186,16 @@ def _read_lines(reader: Reader, position: int) -> _Lines:
             lines.end = echo.end()
             at = reader.space(echo.end())
             continue
-        if not _read_line(reader, at, lines):
+        lead = reader.match(_CODE.lead, at)
+        call = python_calls.read_call(reader, lead.end()) if lead is not None else None
+        if lead is None or call is None or call.name == "print":
             return lines
-        at = reader.space(reader.after(_CODE.separator, lines.end))
-
-
-def _read_line(reader: Reader, at: int, lines: _Lines) -> bool:
-    """Read one call; False if no other can follow."""
-    lead = reader.match(_CODE.lead, at)
-    call = python_calls.read_call(reader, lead.end()) if lead is not None else None
-    if lead is None or call is None or call.name == "print":
-        return False
-    lines.calls.append(call.native(reader, call.name.removeprefix("default_api.")))
-    lines.api |= lead["api"] is not None
-    lines.end = call.end
-    if call.closed and lead["print"] is not None:
-        lines.end = reader.after(_CODE.lead_end, call.end)
-    return call.closed
+        end = reader.after(_CODE.lead_end, call.end) if call.closed and lead["print"] is not None else call.end
+        lines.add(call.native(reader, call.name.removeprefix("default_api.")), end)
+        lines.api |= lead["api"] is not None
+        if not call.closed:
+            return lines
+        at = reader.space(reader.after(_CODE.separator, end))
 
 
 def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
@@ -218,11 +203,10 @@ def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
     tool = reader.tool(notation["name"])
     if tool is None or position < reader.dead.get(_CODE.notation, 0):
         return None
-    body = _read_body(reader, notation.end(), tool, (_CODE.notation,))
-    reader.dead[_CODE.notation] = body.end
-    arguments = body.arguments if notation["kind"] == "call" else None
-    call = reader.call(notation["name"], arguments, complete=body.complete and arguments is not None)
-    return reader.block("gemini_default_api", position, reader.after(_CODE.control, body.end), (call,), "generic")
+    arguments, end, complete = _read_body(reader, notation.end(), tool, (_CODE.notation,))
+    reader.dead[_CODE.notation] = end
+    call = reader.call(notation["name"], arguments if notation["kind"] == "call" else None, complete=complete)
+    return reader.block("gemini_default_api", position, reader.after(_CODE.control, end), (call,), "generic")
 
 
 _TOKENS = table(__name__, "gemma")
@@ -246,7 +230,15 @@ def read_gemma(reader: Reader, position: int) -> Reading:
             found = _read_call(reader, start, notation)
             end = reader.past(found.end, notation.end) if found.calls else found.end
             return reader.block(notation.dialect, position, end, found.calls)
-    return _read_mimic(reader, position)
+    if not reader.tools or position < reader.dead.get("mimic", 0):
+        return None
+    opening = _TOKENS.named(reader, "mimic", reader.space(position))
+    call = python_calls.read_call(reader, opening.start("name")) if opening is not None else None
+    reader.dead["mimic"] = call.end if call is not None else 0
+    if opening is None or call is None or not call.closed or reader.char(call.end) != "]":
+        return None
+    native = reader.call(opening["name"], None, complete=False)
+    return reader.block("gemma4", position, call.end + 1, (native,), "weak")
 
 
 def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
@@ -262,20 +254,9 @@ def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
         if not reader.match(notation.end, header.end()):
             return nothing
         return Calls(header.end(), [reader.call(header["name"], {}, complete=True)])
-    body = _read_body(reader, header.end(), reader.tool(header["name"]), (notation.end, notation.start))
-    return Calls(body.end, [reader.call(header["name"], body.arguments, complete=body.complete)])
-
-
-def _read_mimic(reader: Reader, position: int) -> Reading:
-    if not reader.tools or position < reader.dead.get("mimic", 0):
-        return None
-    opening = _TOKENS.named(reader, "mimic", reader.space(position))
-    call = python_calls.read_call(reader, opening.start("name")) if opening is not None else None
-    reader.dead["mimic"] = call.end if call is not None else 0
-    if opening is None or call is None or not call.closed or reader.char(call.end) != "]":
-        return None
-    native = reader.call(opening["name"], None, complete=False)
-    return reader.block("gemma4", position, call.end + 1, (native,), "weak")
+    tool = reader.tool(header["name"])
+    arguments, end, complete = _read_body(reader, header.end(), tool, (notation.end, notation.start))
+    return Calls(end, [reader.call(header["name"], arguments, complete=complete)])
 
 
 # -- keys and values ---------------------------------------------------------------------------------------------------
@@ -286,15 +267,6 @@ _BARE_END = {"}": _TOKENS.bare_in_braces, ")": _TOKENS.bare_in_parentheses, "]":
 _BARE_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 
-@dataclass(slots=True)
-class _Body:
-    """The inside of a call. If it is cut off, `arguments` are those before the cut."""
-
-    end: int
-    arguments: dict[str, Json] | None = field(default_factory=dict)
-    complete: bool = False
-
-
 class _CutError(Exception):
     """The text ends before the value does."""
 
@@ -303,30 +275,28 @@ class _UnreadableError(Exception):
     pass
 
 
-def _read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pattern, ...]) -> _Body:
-    """Read the arguments in the braces (or parentheses) at a position. `stops` end an unreadable body."""
-    body = _Body(position)
-    properties = declared.properties_of(tool.schema) if tool is not None else {}
-    values = _Values(reader, properties, tool.schema if tool is not None else None)
+def _read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pattern, ...]) -> Arguments:
+    """Read the arguments in the braces (or parentheses) at a position, or those before a cut.
+
+    `stops` end an unreadable body.
+    """
     arguments: dict[str, Json] = {}
     try:
-        body.end = values.read_object(position, arguments, depth=0)
-        body.arguments, body.complete = arguments, True
+        end = _Values(reader, tool.schema if tool is not None else None).read_object(position, arguments, depth=0)
     except _CutError:
-        body.end, body.arguments = reader.size, arguments
+        return Arguments(arguments, reader.size, complete=False)
     except _UnreadableError:
         stop = reader.first(stops, position)
-        body.end, body.arguments = (stop.start(), None) if stop is not None else (reader.size, arguments)
-    return body
+        return Arguments(arguments if stop is None else None, reader.stop(stop), complete=False)
+    return Arguments(arguments, end, complete=True)
 
 
 class _Values:
     """A linear reader of the notation's values. Top-level values without delimiters follow the schema."""
 
-    def __init__(self, reader: Reader, properties: Mapping[str, Json], schema: Json) -> None:
-        self.reader = reader
-        self.properties = properties
-        self.schema = schema
+    def __init__(self, reader: Reader, schema: Json) -> None:
+        self.reader, self.schema = reader, schema
+        self.properties = declared.properties_of(schema)
 
     def read_object(self, position: int, found: dict[str, Json], depth: int) -> int:
         """Fill `found`; return the offset after the closer."""
@@ -395,14 +365,12 @@ class _Values:
             raise _CutError
         self.reader.work += string.end() - at
         written = self.reader.value(at, string.end())
-        try:
-            return jsontext.loads(written), string.end()
-        except ValueError:
-            pass
-        try:
-            return python_calls.literal(written), string.end()
-        except ValueError as error:
-            raise _UnreadableError from error
+        for read in (jsontext.loads, python_calls.literal):
+            try:
+                return read(written), string.end()
+            except ValueError:
+                continue
+        raise _UnreadableError
 
     def _bare(self, at: int, closer: str, key: str | None) -> tuple[Json, int]:
         """Read a number, a word of JSON, or text whose delimiters were lost."""

@@ -22,7 +22,7 @@ import bisect
 import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -33,7 +33,6 @@ from wirelint.dialects.reader import (
     TURN_AFTER,
     ZERO_WIDTH,
     Block,
-    Found,
     Match,
     Reader,
     Reading,
@@ -190,17 +189,16 @@ def _read_view(reader: Reader, start: int) -> Look:
         if not (reader.over or view.decoded) and view.origin(mark.start()) >= start:
             if reading is None:
                 reader.match(_ESCAPES_AFTER, mark.end())
-            if reading is None or (isinstance(reading, Found) and not reading.calls):
+            if reading is None or (reading.dialect and not reading.calls):
                 reader.match(TURN_AFTER, mark.end())
         if reader.open:
-            begun = _block(view, reading) if isinstance(reading, Found) else None
+            begun = _block(view, reading) if reading is not None and reading.dialect else None
             place = begun.start if begun is not None else max(view.origin(mark.start()), start)
             return Look(tuple(blocks), place, begun, hopeful=not reader.strangers)
         position = mark.start() + 1
         if reading is not None:
             position = reader.floor = reading.end
-        if isinstance(reading, Found):
-            blocks.append(_block(view, reading))
+            blocks += [_block(view, reading)] if reading.dialect else []
     tail = _find_tail(reader) if reader.over else None
     # The plain view reads a tail without a token of the source in it.
     if tail and not (view.joined and view.end_origin(tail.end) - view.origin(tail.start) <= tail.end - tail.start):
@@ -222,7 +220,7 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
     if origin(mark.end()) <= start:
         return None
     reading = _read(reader, mark.start())
-    if reading is None or (isinstance(reading, Found) and origin(reading.start) >= start):
+    if reading is None or (reading.dialect and origin(reading.start) >= start):
         return reading
     reader.open = False
     return None
@@ -270,10 +268,8 @@ def is_damaged(text: str, block: Block) -> bool:
 # -- results of several views ------------------------------------------------------------------------------------------
 
 
-def _block(view: View, found: Found) -> Block:
-    complete = bool(found.calls) and all(call.complete for call in found.calls)
-    start, end = view.origin(found.start), view.end_origin(found.end)
-    return Block(found.dialect, start, end, found.calls, complete, found.tier)
+def _block(view: View, found: Block) -> Block:
+    return found._replace(start=view.origin(found.start), end=view.end_origin(found.end))
 
 
 def _was_escaped(text: str, block: Block) -> bool:
@@ -290,7 +286,7 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     for block, decoded in sorted(queue, key=lambda entry: (entry[0].start, not entry[1])):
         before = kept[-1] if kept and kept[-1].end == block.start and kept[-1].dialect == block.dialect else None
         if decoded and before is not None and not before.calls and not before.complete:
-            kept[-1] = replace(block, start=before.start)  # `<|calls_begin|>`, then a call
+            kept[-1] = block._replace(start=before.start)  # `<|calls_begin|>`, then a call
         elif not kept or block.start >= kept[-1].end:
             kept.append(block)
         elif decoded and not kept[-1].complete:
@@ -392,7 +388,7 @@ _CLOSER = re.compile(r"<\s{0,3}/\s{0,3}(?P<tag>[\w:]{1,40})\s{0,3}>\Z")
 _CLOSER_START = re.compile(r"<\s{0,3}/\s{0,3}")
 
 
-def _find_tail(reader: Reader) -> Found | None:
+def _find_tail(reader: Reader) -> Reading:
     """Return the run of closers at the end of the text, after the reader's floor."""
     end = _back_over_space(reader, reader.size)
     while token := _CONTROL_TOKEN.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end):
@@ -414,7 +410,7 @@ def _find_tail(reader: Reader) -> Found | None:
         return None
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
-    return Found(dialect, start, end, (), "generic") if dialect is not None else None
+    return reader.block(dialect, start, end, (), "generic") if dialect is not None else None
 
 
 def _back_over_space(reader: Reader, end: int) -> int:
