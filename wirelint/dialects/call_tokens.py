@@ -186,9 +186,8 @@ def read_internlm(reader: Reader, position: int) -> Reading:
     found = read_enclosed(reader, reader.past(opener.end(), _INTERNLM.fence), _INTERNLM.closer, (_INTERNLM.starter,))
     if found is not None:
         return reader.block("internlm2", position, found.end, found.calls)
-    if not (opener["start"] and opener["plugin"]):
-        return None
-    return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer))
+    marked = opener["start"] and opener["plugin"]
+    return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer)) if marked else None
 
 
 def _read_code(reader: Reader, opener: Match) -> Reading:
