@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import read_arguments, read_calls, read_enclosed
+from wirelint.dialects.json_blocks import read_arguments, read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 from wirelint.model import Json

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wirelint.dialects import declared, json_blocks
-from wirelint.dialects.json_calls import read_calls, read_enclosed
+from wirelint.dialects.json_blocks import read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, Tags, read_body

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_calls import ARGUMENT_KEYS, calls_of, decode_or_repair
+from wirelint.dialects.json_blocks import calls_of, decode_or_repair
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
-from wirelint.dialects.tables import table
+from wirelint.dialects.tables import ARGUMENT_KEYS, table
 from wirelint.model import Json, Tool
 
 _LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import Arguments, Keys, calls_of, whole_value
+from wirelint.dialects.json_blocks import Arguments, Keys, calls_of, whole_value
 from wirelint.dialects.reader import Match, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 

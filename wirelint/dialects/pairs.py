@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from wirelint.dialects import python_calls
 from wirelint.dialects.declared import properties_of
-from wirelint.dialects.json_calls import calls_of
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.reader import Calls, Match, Reader, Reading
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed

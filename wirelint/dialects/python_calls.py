@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from wirelint.dialects import declared, json_calls, jsontext
-from wirelint.dialects.json_calls import Arguments
+from wirelint.dialects import declared, json_blocks, jsontext
+from wirelint.dialects.json_blocks import Arguments
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool
@@ -320,7 +320,7 @@ def read_lfm(reader: Reader, position: int) -> Reading:
     at = reader.space(start.end())
     found: Calls | None
     if reader.match(_LFM.json, at):
-        found = json_calls.read_calls(reader, at, _LFM.end, (_LFM.start,))
+        found = json_blocks.read_calls(reader, at, _LFM.end, (_LFM.start,))
     else:
         found = _read_list(reader, at, _LFM.end, lone_closer=True)
     if found is None:
@@ -525,7 +525,7 @@ def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
     nothing = Calls(start.end())
     at = reader.space(start.end())
     if reader.char(at) in ("{", "["):
-        return json_calls.read_calls(reader, at, notation.end, (notation.start,)) or nothing
+        return json_blocks.read_calls(reader, at, notation.end, (notation.start,)) or nothing
     header = reader.match(_TOKENS.call, at)
     if header is None:
         return nothing

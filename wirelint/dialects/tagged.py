@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.declared import Hint
-from wirelint.dialects.json_calls import whole_value
+from wirelint.dialects.json_blocks import whole_value
 from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool

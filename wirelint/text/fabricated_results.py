@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import calls_of
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.openers import cut_at
 from wirelint.dialects.reader import Reader, plain_view
 from wirelint.model import Tool
