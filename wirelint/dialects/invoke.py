@@ -265,26 +265,21 @@ _STEP_PLAIN = grammar(_STEP, of=_ANTHROPIC)  # between its tokens a call may lac
 
 
 def read_step(reader: Reader, position: int) -> Reading:
-    run = Calls(position)
+    found: Reading = None
     at = position
-    reading: Reading = None
     while True:
-        before = reader.match(_STEP.before, at)
-        start = at if before is None else before.end()
+        start = reader.after(_STEP.before, at)
         prefixed = reader.match(_STEP.prefixed, start) is not None
-        if before is None and not prefixed:
+        if start == at and not prefixed:
             break
         reading = read(reader, start, _STEP_PREFIXED if prefixed else _STEP_PLAIN)
-        if reading is None or not reading.dialect:
+        if reading is None or (found is not None and not reading.dialect):
             break
-        run.calls += reading.calls
-        run.end = reading.end
-        at = reader.space(run.end)
-        if not reading.calls[-1].complete:
+        found = reading if found is None else reading._replace(calls=found.calls + reading.calls)
+        at = reader.space(found.end)
+        if not reading.dialect or not reading.calls[-1].complete:
             break
-    if not run.calls:
-        return reading._replace(end=reader.after(_STEP.after, reading.end)) if reading is not None else None
-    return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
+    return found._replace(start=position, end=reader.after(_STEP.after, found.end)) if found is not None else None
 
 
 _MINIMAX = table(__name__, "minimax")
@@ -315,85 +310,63 @@ class _Element:
     children: list[_Element] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Section(Calls):
-    """The calls in a run of marked tags."""
-
-    closed: bool = False
-
-
 def _read_marked(reader: Reader, mark: Match) -> Reading:
-    section = _Section(mark.end())
+    section = Calls(mark.end())
     here: Match | None = mark
-    while here is not None and not section.closed:
+    while here is not None:
         section.end = here.end()
         if here["tag"] in _CALLS:
-            section.closed = bool(here["close"])
-            found = None if section.closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
+            found = None if here["close"] else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
             if found is not None:  # objects in place of invokes
                 section.calls += found.calls
                 section.end = found.end
+            if here["close"]:
+                break
         elif here["tag"] == "invoke" and not here["close"] and here["name"]:
-            _read_invoke(reader, here, section)
-            if not section.calls[-1].complete:
+            tool = reader.tool(here["name"].strip())
+            schema = tool.schema if tool is not None else None
+            root = _Element("", "invoke")
+            end, complete = _read_elements(reader, here.end(), root)
+            arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+            if not section.add(reader.call(here["name"].strip(), arguments, complete=complete), end):
                 break
         here = reader.follow(_MINIMAX.mark, section.end)
     return reader.block("minimax_m3", mark.start(), section.end, section.calls)
 
 
-def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
-    written = opener["name"].strip()
-    tool = reader.tool(written)
-    schema = tool.schema if tool is not None else None
-    root = _Element("", "invoke")
-    complete = _read_elements(reader, opener.end(), root, section)
-    arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
-    section.calls.append(reader.call(written, arguments, complete=complete))
-
-
-def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
-    """Read all tags up to the end of the call; False if the text ends in it."""
+def _read_elements(reader: Reader, position: int, root: _Element) -> tuple[int, bool]:
+    """Read all tags up to the end of the call; return its end, and False if the text ends in it."""
     stack = [root]
     at = position
     while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
-        text = reader.value(at, mark.start())
-        section.end = at = mark.end()
-        tag = mark["tag"]
+        tag, open_tags = mark["tag"], [element.tag for element in stack]
         if tag is None or (not mark["close"] and (tag == "invoke" or tag in _CALLS or len(stack) > _DEEPEST)):
-            section.end = mark.start()
-            return tag is not None and len(stack) == 1
-        stack[-1].text += text
+            return mark.start(), tag is not None and len(stack) == 1
+        stack[-1].text += reader.value(at, mark.start())
+        at = mark.end()
         if not mark["close"]:
-            element = _Element(mark["name"] or tag, tag)
-            stack[-1].children.append(element)
-            stack.append(element)
-            continue
-        if tag in _CALLS and not any(element.tag == tag for element in stack):
-            section.end = mark.start()
-            return True
-        if _close(stack, tag):
-            return True
-    section.end = reader.size
+            stack[-1].children.append(_Element(mark["name"] or tag, tag))
+            stack.append(stack[-1].children[-1])
+        elif tag in open_tags:  # all tags inside end too
+            while stack.pop().tag != tag:
+                pass
+            if not stack:
+                return at, True
+        elif tag in _CALLS:
+            return mark.start(), True
     if len(stack) == 1 and not reader.value(at, reader.size).strip():
-        return bool(root.children)  # the text ends between two arguments
+        return reader.size, bool(root.children)  # the text ends between two arguments
     # Values of tags that are not closed are unknown.
     for above in stack[:-1]:
         above.children.pop()
-    return False
-
-
-def _close(stack: list[_Element], tag: str) -> bool:
-    """Close the innermost tag of that name and all tags inside; return True if the call itself is closed."""
-    if not any(element.tag == tag for element in stack):
-        return False
-    while stack and stack.pop().tag != tag:
-        pass
-    return not stack
+    return reader.size, False
 
 
 def _value(element: _Element, own: Json, schema: Json) -> Json:
     """Return an element as JSON, typed by its `own` schema. `schema`: the root that references point into."""
-    own = _resolved(own, schema)
+    for _ in range(4):
+        reference = own.get("$ref") if isinstance(own, dict) else None
+        own = declared.dereference(reference, schema) if isinstance(reference, str) else own
     types = declared.types_of(own, schema)
     if not element.children:
         if not element.text.strip() and "string" not in types and types & {"array", "object"}:
@@ -423,13 +396,3 @@ def _object(element: _Element, own: Json, schema: Json) -> dict[str, Json]:
     if element.text.strip() and element.tag != "invoke":
         found["$text"] = element.text.strip()
     return found
-
-
-def _resolved(own: Json, schema: Json) -> Json:
-    """Return the schema that a reference points to."""
-    for _ in range(4):
-        reference = own.get("$ref") if isinstance(own, dict) else None
-        if not isinstance(reference, str):
-            break
-        own = declared.dereference(reference, schema)
-    return own

@@ -563,7 +563,8 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
         if found is None:
             break
         close(reader, found, _TOOL_CALLS.inner_closer)
-        run, closed = Calls(found.end, run.calls + found.calls), found.closed
+        run.calls += found.calls
+        run.end, closed = found.end, found.closed
     if not reader.declares_any(run.calls):
         return None
     return reader.block("tool_calls_array", position, reader.past(run.end, _TOOL_CALLS.closer), run.calls, "generic")

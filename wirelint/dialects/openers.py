@@ -307,12 +307,8 @@ def _by_kind(openers: Iterable[Opener]) -> dict[Anchor | None, list[Opener]]:
     return kinds
 
 
-def _heads_of(openers: Iterable[Opener]) -> set[str]:
-    return {head for opener in openers for head in heads(opener)}
-
-
 def _first_characters(openers: Iterable[Opener]) -> set[str]:
-    return {head[0] for head in _heads_of(openers)}
+    return {head[0] for opener in openers for head in heads(opener)}
 
 
 # -- complete openers --------------------------------------------------------------------------------------------------
@@ -346,19 +342,16 @@ class Search:
         for number, group in enumerate(self._groups):
             known = self._found[number]
             if known is None or (known[1] is not None and known[1].start() < position) or known[0] > position:
-                known = self._found[number] = (position, self._find(group, position))
+                match = self._find(group, position)
+                while group.named and match is not None and match["name"] not in self._reader.tools:
+                    match = self._find(group, match.start() + 1)
+                known = self._found[number] = (position, match)
             match = known[1]
             if match is not None and (first is None or match.start() < first.start()):
                 first = match
         return first
 
     def _find(self, group: _Group, position: int) -> re.Match[str] | None:
-        match = self._find_any(group, position)
-        while group.named and match is not None and match["name"] not in self._reader.tools:
-            match = self._find_any(group, match.start() + 1)
-        return match
-
-    def _find_any(self, group: _Group, position: int) -> re.Match[str] | None:
         text = self._reader.shadow
         if group.initial:
             return group.pattern.match(text) if position == 0 else None
@@ -393,7 +386,7 @@ class OpenerIndex:
 
     def heads(self, kind: Anchor | None) -> set[str]:
         """Return the first literals of the openers of a kind."""
-        return _heads_of(self.kinds.get(kind, ()))
+        return {head for opener in self.kinds.get(kind, ()) for head in heads(opener)}
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -438,31 +431,25 @@ def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
 
 
 def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    if not openers:
-        return
-    match kind:
-        case Anchor.TEXT:
-            inside = full_pattern(opener[1:] for opener in openers)
-            ends = "|".join(map(re.escape, THOUGHT_ENDS))
-            yield _Group((), lazy_pattern(inside), initial=True)
-            yield _Group(("</", "[/"), lazy_pattern(inside), lazy_pattern(rf"(?:{ends})(?={inside})"))
-        case Anchor.LINE:
-            inside = full_pattern(opener[1:] for opener in openers)
+    if openers and kind in (Anchor.TEXT, Anchor.LINE):
+        inside = full_pattern(opener[1:] for opener in openers)
+        yield _Group((), lazy_pattern(inside), initial=True)
+        cues: tuple[str, ...] = ("</", "[/")
+        before = "|".join(map(re.escape, THOUGHT_ENDS))
+        if kind is Anchor.LINE:
             first = "".join(sorted(map(re.escape, _first_characters(openers))))
-            yield _Group((), lazy_pattern(inside), initial=True)
-            yield _Group(
-                _cues(openers), lazy_pattern(inside), lazy_pattern(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})")
-            )
-        case _:
-            by_first: dict[str, list[Opener]] = defaultdict(list)
-            for opener in openers:
-                for expanded in expand(opener if kind is None else opener[1:]):
-                    by_first[str(expanded[0])[0]].append(expanded)
-            anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
-            for character, group in by_first.items():
-                rests = dict.fromkeys(((str(one[0])[1:],) if len(str(one[0])) > 1 else ()) + one[1:] for one in group)
-                before = anchors[kind](re.escape(character)) if kind in anchors else ""
-                yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{before}{_filtered(rests)}"))
+            cues, before = _cues(openers), rf"\n(?=[ \t]{{0,8}}[{first}])"
+        yield _Group(cues, lazy_pattern(inside), lazy_pattern(rf"(?:{before})(?={inside})"))
+        return
+    by_first: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for expanded in expand(opener if kind is None else opener[1:]):
+            by_first[str(expanded[0])[0]].append(expanded)
+    anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
+    for character, group in by_first.items():
+        rests = dict.fromkeys(((str(one[0])[1:],) if len(str(one[0])) > 1 else ()) + one[1:] for one in group)
+        anchor = anchors[kind](re.escape(character)) if kind in anchors else ""
+        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{anchor}{_filtered(rests)}"))
 
 
 def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
