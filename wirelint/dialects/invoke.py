@@ -290,14 +290,32 @@ _DEEPEST = 32
 
 
 def read_minimax(reader: Reader, position: int) -> Reading:
-    if mark := reader.match(_MINIMAX.mark, position):
-        return _read_marked(reader, mark)
-    if wrapper := reader.match(_M2.wrapper, position):
-        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,)):
+    here = reader.match(_MINIMAX.mark, position)
+    if here is None:
+        wrapper = reader.match(_M2.wrapper, position)
+        if wrapper and (found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,))):
             return reader.block("minimax_m2", position, found.end, found.calls)
-        if reading := read(reader, position, _M2):
+        if wrapper and (reading := read(reader, position, _M2)):
             return reading
-    return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+        return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+    section = Calls(here.end())
+    while here is not None:
+        section.end = here.end()
+        if here["tag"] in _CALLS and here["close"]:
+            break
+        if here["tag"] in _CALLS and (found := read_calls(reader, reader.space(section.end), _MINIMAX.mark)):
+            section.calls += found.calls  # objects in place of invokes
+            section.end = found.end
+        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
+            tool = reader.tool(here["name"].strip())
+            schema = tool.schema if tool is not None else None
+            root = _Element("", "invoke")
+            end, complete = _read_elements(reader, here.end(), root)
+            arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+            if not section.add(reader.call(here["name"].strip(), arguments, complete=complete), end):
+                break
+        here = reader.follow(_MINIMAX.mark, section.end)
+    return reader.block("minimax_m3", position, section.end, section.calls)
 
 
 @dataclass(slots=True)
@@ -308,30 +326,6 @@ class _Element:
     tag: str
     text: str = ""
     children: list[_Element] = field(default_factory=list)
-
-
-def _read_marked(reader: Reader, mark: Match) -> Reading:
-    section = Calls(mark.end())
-    here: Match | None = mark
-    while here is not None:
-        section.end = here.end()
-        if here["tag"] in _CALLS:
-            found = None if here["close"] else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
-            if found is not None:  # objects in place of invokes
-                section.calls += found.calls
-                section.end = found.end
-            if here["close"]:
-                break
-        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
-            tool = reader.tool(here["name"].strip())
-            schema = tool.schema if tool is not None else None
-            root = _Element("", "invoke")
-            end, complete = _read_elements(reader, here.end(), root)
-            arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
-            if not section.add(reader.call(here["name"].strip(), arguments, complete=complete), end):
-                break
-        here = reader.follow(_MINIMAX.mark, section.end)
-    return reader.block("minimax_m3", mark.start(), section.end, section.calls)
 
 
 def _read_elements(reader: Reader, position: int, root: _Element) -> tuple[int, bool]:

@@ -286,30 +286,25 @@ _FUNCTIONARY = table(__name__, "functionary")
 
 def read_functionary(reader: Reader, position: int) -> Reading:
     if header := reader.match(_FUNCTIONARY.header, position):
-        return _read_section(reader, header)
+        at, name = reader.space(header.end()), header["name"]
+        if name == "all" or (header["content"] is None and reader.char(at) != "{"):
+            return reader.block("functionary_v2", header.start(), header.end())
+        decoded = reader.json(at)
+        arguments, end, complete = decoded.value, decoded.end, True
+        if decoded.failed:
+            stop = reader.next(_FUNCTIONARY.next_header, at)
+            end = reader.stop(stop)
+            if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
+                arguments, complete = _code_arguments(reader, name, code), stop is not None
+            else:
+                repaired = reader.repair(at, end)
+                complete = repaired is not None and not (repaired.missing and stop is None)
+                arguments = repaired.value if repaired is not None and complete else None
+        call = reader.call(name, arguments, complete=complete)
+        return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
     if token := reader.match(_FUNCTIONARY.token, position):
         return reader.block("functionary_v2", position, token.end())
     return _read_recipient(reader, position) if reader.tools else None
-
-
-def _read_section(reader: Reader, header: Match) -> Reading:
-    """Read a recipient of Functionary v2 and its message."""
-    at, name = reader.space(header.end()), header["name"]
-    if name == "all" or (header["content"] is None and reader.char(at) != "{"):
-        return reader.block("functionary_v2", header.start(), header.end())
-    decoded = reader.json(at)
-    arguments, end, complete = decoded.value, decoded.end, True
-    if decoded.failed:
-        stop = reader.next(_FUNCTIONARY.next_header, at)
-        end = reader.stop(stop)
-        if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
-            arguments, complete = _code_arguments(reader, name, code), stop is not None
-        else:
-            repaired = reader.repair(at, end)
-            complete = repaired is not None and not (repaired.missing and stop is None)
-            arguments = repaired.value if repaired is not None and complete else None
-    call = reader.call(name, arguments, complete=complete)
-    return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
 
 
 def _read_recipient(reader: Reader, position: int) -> Reading:

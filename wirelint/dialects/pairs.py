@@ -223,7 +223,23 @@ _SHORTEST_GLUED = 4
 def read_glm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_GLM.opener, position)
     if opener is None:
-        return _read_headless(reader, position)
+        # Arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose.
+        if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
+            return None
+        floor = max(reader.floor, position - _NAME_LIMIT)
+        before = _GLM.name_before.search(reader.shadow[floor:position])
+        tool = _last_named(reader, before["name"]) if before is not None else None
+        if before is None or tool is None:
+            return None
+        body = _read_body(reader, position, _GLM_TAGS, tool)
+        # The first key may be still to come.
+        if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
+            reader.dead["glm45"] = body.end
+            return None
+        start = floor + before.end("name") - len(tool.name)
+        call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
+        dialect = "glm45" if before.end("name") < before.end() else "glm47"
+        return reader.block(dialect, start, body.end, (call,), "generic")
     again = reader.follow(_GLM.opener, opener.end())
     doubled = again is not None and again[0] == opener[0]
     run = _Run(position)
@@ -232,26 +248,6 @@ def read_glm(reader: Reader, position: int) -> Reading:
         return None
     dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if run.lined else "glm47"
     return reader.block(dialect, position, run.end, run.calls, "generic")
-
-
-def _read_headless(reader: Reader, position: int) -> Reading:
-    """Read arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose."""
-    if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
-        return None
-    floor = max(reader.floor, position - _NAME_LIMIT)
-    before = _GLM.name_before.search(reader.shadow[floor:position])
-    tool = _last_named(reader, before["name"]) if before is not None else None
-    if before is None or tool is None:
-        return None
-    body = _read_body(reader, position, _GLM_TAGS, tool)
-    # The first key may be still to come.
-    if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
-        reader.dead["glm45"] = body.end
-        return None
-    start = floor + before.end("name") - len(tool.name)
-    call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
-    dialect = "glm45" if before.end("name") < before.end() else "glm47"
-    return reader.block(dialect, start, body.end, (call,), "generic")
 
 
 def _last_named(reader: Reader, written: str) -> Tool | None:

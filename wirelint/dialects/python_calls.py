@@ -413,32 +413,35 @@ class _Lines(Calls):
 
 def read_gemma_code(reader: Reader, position: int) -> Reading:
     if fence := reader.match(_CODE.fence, position):
-        return _read_fence(reader, fence)
+        if fence.start() < reader.dead.get("gemma_tool_code", 0):
+            return None
+        at = reader.space(fence.end())
+        opening = reader.match(_OPENING, at)
+        lines = _read_lines(reader, opening.end() if opening is not None else at)
+        if not lines.calls:
+            return None
+        if opening is not None:
+            lines.end = reader.after(_CLOSING, lines.end)
+        closer = reader.match(_CODE.fence_end, lines.end)
+        reader.dead["gemma_tool_code"] = lines.end
+        if closer is None and not reader.declares_any(lines.calls):
+            return None
+        end = closer.end() if closer is not None else lines.end
+        dialect = "gemini_default_api" if lines.api else "gemma_tool_code"
+        return reader.block(dialect, fence.start(), end, lines.calls, "generic")
     at = reader.after(_CODE.control, reader.after(_BLANKS, position))
     if notation := reader.match(_CODE.notation, at):
-        return _read_notation(reader, position, notation)
+        tool = reader.tool(notation["name"])
+        if tool is None or position < reader.dead.get(_CODE.notation, 0):
+            return None
+        arguments, end, complete = _read_body(reader, notation.end(), tool, (_CODE.notation,))
+        reader.dead[_CODE.notation] = end
+        # A `declaration:` repeats the tool instead of calling it.
+        call = reader.call(notation["name"], arguments if notation["kind"] == "call" else None, complete=complete)
+        return reader.block("gemini_default_api", position, reader.after(_CODE.control, end), (call,), "generic")
     word = reader.match(_CODE.word, position)
     start = word.end() if word is not None else at
     return _read_bare(reader, position, start) if reader.match(_CODE.namespace, start) else None
-
-
-def _read_fence(reader: Reader, fence: Match) -> Reading:
-    if fence.start() < reader.dead.get("gemma_tool_code", 0):
-        return None
-    at = reader.space(fence.end())
-    opening = reader.match(_OPENING, at)
-    lines = _read_lines(reader, opening.end() if opening is not None else at)
-    if not lines.calls:
-        return None
-    if opening is not None:
-        lines.end = reader.after(_CLOSING, lines.end)
-    closer = reader.match(_CODE.fence_end, lines.end)
-    reader.dead["gemma_tool_code"] = lines.end
-    if closer is None and not reader.declares_any(lines.calls):
-        return None
-    end = closer.end() if closer is not None else lines.end
-    dialect = "gemini_default_api" if lines.api else "gemma_tool_code"
-    return reader.block(dialect, fence.start(), end, lines.calls, "generic")
 
 
 def _read_bare(reader: Reader, position: int, at: int) -> Reading:
@@ -475,17 +478,6 @@ def _read_lines(reader: Reader, position: int) -> _Lines:
         if not call.closed:
             return lines
         at = reader.space(reader.after(_CODE.separator, end))
-
-
-def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
-    """Read `call:default_api:lookup{…}`; a `declaration:` repeats the tool instead of calling it."""
-    tool = reader.tool(notation["name"])
-    if tool is None or position < reader.dead.get(_CODE.notation, 0):
-        return None
-    arguments, end, complete = _read_body(reader, notation.end(), tool, (_CODE.notation,))
-    reader.dead[_CODE.notation] = end
-    call = reader.call(notation["name"], arguments if notation["kind"] == "call" else None, complete=complete)
-    return reader.block("gemini_default_api", position, reader.after(_CODE.control, end), (call,), "generic")
 
 
 _TOKENS = table(__name__, "gemma")
