@@ -99,7 +99,6 @@ def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
 
 
 def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, int] | None:
-    """Return the call and its end."""
     written = opener["name"].strip()
     tool = reader.tool(written)
     if not is_name(written) or not _is_proper(opener["tag"], grammar.word, typo=tool is not None):
@@ -298,14 +297,15 @@ def read_minimax(reader: Reader, position: int) -> Reading:
         if wrapper and (reading := read(reader, position, _M2)):
             return reading
         return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
-    section = Calls(here.end())
-    while here is not None:
+    section, closed = Calls(here.end()), False
+    while here is not None and not closed:
         section.end = here.end()
-        if here["tag"] in _CALLS and here["close"]:
-            break
-        if here["tag"] in _CALLS and (found := read_calls(reader, reader.space(section.end), _MINIMAX.mark)):
-            section.calls += found.calls  # objects in place of invokes
-            section.end = found.end
+        if here["tag"] in _CALLS:
+            closed = bool(here["close"])
+            found = None if closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
+            if found is not None:  # objects in place of invokes
+                section.calls += found.calls
+                section.end = found.end
         elif here["tag"] == "invoke" and not here["close"] and here["name"]:
             tool = reader.tool(here["name"].strip())
             schema = tool.schema if tool is not None else None

@@ -278,7 +278,6 @@ def _ids(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _beside(value: dict[str, Json], tool: Tool | None) -> Json:
-    """Return the arguments beside the name; None if the tool has no such parameters."""
     arguments = {key: item for key, item in value.items() if key not in _FRAMING}
     properties = declared.properties_of(tool.schema) if tool is not None else {}
     return arguments if arguments.keys() <= properties.keys() else None
@@ -586,7 +585,6 @@ def read_gigachat(reader: Reader, position: int) -> Reading:
 
 
 def _read_after_tokens(reader: Reader, position: int, header: Match) -> Reading:
-    """Read the call after tokens that only GigaChat has."""
     at = reader.after(_GIGACHAT.fence, header.end())
     found = read_calls(reader, reader.space(at), _GIGACHAT.stop, (_GIGACHAT.next,))
     if found is None:

@@ -29,8 +29,6 @@ _DEEPEST = 6
 
 @dataclass(slots=True)
 class _Values(Calls):
-    """The calls in values side by side."""
-
     enveloped: bool = False
 
 
@@ -391,7 +389,6 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
 
 
 def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
-    """Read one call; False if it is none, or cut off."""
     decoded = decode_or_repair(reader, header.end())
     if decoded is None:
         turn.end = reader.size
@@ -421,15 +418,6 @@ def _read_glm_code(reader: Reader, header: Match, turn: _Turn) -> bool:
 _REACT = table(__name__, "react")
 
 
-@dataclass(slots=True)
-class _Input:
-    """The arguments; None if they are not whole. `plain`: written as text."""
-
-    value: Json
-    end: int
-    plain: bool = False
-
-
 def read_react(reader: Reader, position: int) -> Reading:
     if not reader.tools or _follows_observation(reader, position):
         return None
@@ -438,18 +426,16 @@ def read_react(reader: Reader, position: int) -> Reading:
     tool = reader.tool(head["name"]) if head is not None else None
     if head is None or tool is None:
         return None
-    given = _read_blob(reader, blob.end(), tool) if blob is not None else _read_input(reader, head.end(), tool)
-    if given is None or (given.plain and not reader.begins(position)):
+    given = _read_blob(reader, blob.end(), tool) if blob is not None else _read_input(reader, head, tool)
+    if given is None:
         return None
-    if given.value is None:
-        call = reader.call(tool.name, None, complete=False)
-        return reader.block("react", position, given.end, (call,), "weak")
-    if not declared.fits(tool, given.value):
+    value, end = given  # no value: the text ends in it
+    if value is not None and not declared.fits(tool, value):
         return None
-    if reader.match(_REACT.follower, given.end) is None and not reader.concludes(given.end):
+    if value is not None and reader.match(_REACT.follower, end) is None and not reader.concludes(end):
         return None
-    call = reader.call(tool.name, given.value, complete=True)
-    return reader.block("react", position, given.end, (call,), "weak")
+    call = reader.call(tool.name, value, complete=True)
+    return reader.block("react", position, end, (call,), "weak")
 
 
 def _follows_observation(reader: Reader, position: int) -> bool:
@@ -462,42 +448,40 @@ def _follows_observation(reader: Reader, position: int) -> bool:
     return first < position
 
 
-def _read_input(reader: Reader, at: int, tool: Tool) -> _Input | None:
-    fence = reader.match(_REACT.fence, at)
-    start = fence.end() if fence is not None else at
+def _read_input(reader: Reader, head: Match, tool: Tool) -> tuple[Json, int] | None:
+    fence = reader.match(_REACT.fence, head.end())
+    start = fence.end() if fence is not None else head.end()
     if reader.char(start) in ("{", "'", '"') or fence is not None:
         given = _read_json(reader, start)
         if given is not None and fence is not None:
-            given.end = reader.after(_REACT.fence_end, given.end)
+            return given[0], reader.after(_REACT.fence_end, given[1])
         return given
-    stop = reader.next(_REACT.stop, at)
-    end = reader.stop(stop)
-    text = reader.value(at, end).strip()
+    end = reader.stop(reader.next(_REACT.stop, start))
+    text = reader.value(start, end).strip()
     if text.startswith(("[", "`")):
         return None
     value: Json = {} if not text or text == "None" else declared.bind(tool, text)
-    return _Input(value, end, plain=True) if value is not None else None
+    return (value, end) if value is not None and reader.begins(head.start()) else None
 
 
-def _read_json(reader: Reader, at: int) -> _Input | None:
+def _read_json(reader: Reader, at: int) -> tuple[Json, int] | None:
     decoded = reader.json(at)
     if not decoded.failed:
-        return _Input(decoded.value, decoded.end)
+        return decoded.value, decoded.end
     stop = reader.next(_REACT.stop, at)
     end = reader.stop(stop)
     repaired = reader.repair(at, end)
     if repaired is not None and not repaired.missing:
-        return _Input(repaired.value, repaired.end)
-    return _Input(None, end) if stop is None and decoded.end >= reader.size else None
+        return repaired.value, repaired.end
+    return (None, end) if stop is None and decoded.end >= reader.size else None
 
 
-def _read_blob(reader: Reader, at: int, tool: Tool) -> _Input | None:
+def _read_blob(reader: Reader, at: int, tool: Tool) -> tuple[Json, int] | None:
     given = _read_json(reader, at)
-    if given is None or not isinstance(given.value, dict):
+    if given is None or not isinstance(given[0], dict):
         return given
-    inner = given.value.get("action_input", {})
-    given.value = declared.coerce(inner, None) if isinstance(inner, str) else inner
-    if isinstance(inner, str) and not isinstance(given.value, dict):
-        given.value = declared.bind(tool, inner)
-    given.end = reader.after(_REACT.fence_end, given.end)
-    return given if given.value is not None else None
+    inner = given[0].get("action_input", {})
+    value = declared.coerce(inner, None) if isinstance(inner, str) else inner
+    if isinstance(inner, str) and not isinstance(value, dict):
+        value = declared.bind(tool, inner)
+    return (value, reader.after(_REACT.fence_end, given[1])) if value is not None else None

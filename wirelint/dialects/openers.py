@@ -117,7 +117,6 @@ def parse(source: str) -> Opener:
 
 
 def _parse_options(source: str, at: int) -> tuple[list[Opener], int]:
-    """Read alternatives up to the end of their group."""
     options: list[list[Piece]] = [[]]
     while at < len(source) and source[at] != ")":
         atom = _ATOM.match(source, at)
@@ -195,8 +194,6 @@ def any_of(words: Iterable[str]) -> str:
 
 
 class _Forms(NamedTuple):
-    """The pattern of one piece, its greatest length, and the insides of its character classes."""
-
     full: str
     longest: int
     alphabet: tuple[str, ...] = ()

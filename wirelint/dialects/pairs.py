@@ -158,7 +158,6 @@ def _skip(reader: Reader, grammar: Table, body: Body) -> int:
 
 
 def _read_item(reader: Reader, grammar: Table, body: Body, tool: Tool | None) -> bool:
-    """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
     if head is not None and (head["opened"] or (head["key"] and head["ended"])):
@@ -290,7 +289,6 @@ def read_ifm(reader: Reader, position: int) -> Reading:
 
 
 def _read_objects(reader: Reader, position: int) -> Calls:
-    """Read calls that are JSON objects between the tags."""
     run = Calls(position)
     while opener := reader.follow(_IFM_TAGS.call, run.end):
         run.end = opener.end()

@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 from wirelint.dialects import declared, json_blocks, jsontext
 from wirelint.dialects.json_blocks import Arguments
@@ -483,24 +482,18 @@ def _read_lines(reader: Reader, position: int) -> _Lines:
 _TOKENS = table(__name__, "gemma")
 
 
-class _Notation(NamedTuple):
-    dialect: str
-    start: Pattern
-    end: Pattern
-
-
 _NOTATIONS = (
-    _Notation("gemma4", _TOKENS.start, _TOKENS.end),
-    _Notation("functiongemma", _TOKENS.function_start, _TOKENS.function_end),
+    ("gemma4", _TOKENS.start, _TOKENS.end),
+    ("functiongemma", _TOKENS.function_start, _TOKENS.function_end),
 )
 
 
 def read_gemma(reader: Reader, position: int) -> Reading:
-    for notation in _NOTATIONS:
-        if start := reader.match(notation.start, position):
-            found = _read_call(reader, start, notation)
-            end = reader.past(found.end, notation.end) if found.calls else found.end
-            return reader.block(notation.dialect, position, end, found.calls)
+    for dialect, opener, closer in _NOTATIONS:
+        if start := reader.match(opener, position):
+            found = _read_call(reader, start, closer)
+            end = reader.past(found.end, closer) if found.calls else found.end
+            return reader.block(dialect, position, end, found.calls)
     if not reader.tools or position < reader.dead.get("mimic", 0):
         return None
     opening = _TOKENS.named(reader, "mimic", reader.space(position))
@@ -512,21 +505,18 @@ def read_gemma(reader: Reader, position: int) -> Reading:
     return reader.block("gemma4", position, call.end + 1, (native,), "weak")
 
 
-def _read_call(reader: Reader, start: Match, notation: _Notation) -> Calls:
-    """Read the text after the opening token."""
-    nothing = Calls(start.end())
+def _read_call(reader: Reader, start: Match, closer: Pattern) -> Calls:
     at = reader.space(start.end())
     if reader.char(at) in ("{", "["):
-        return json_blocks.read_calls(reader, at, notation.end, (notation.start,)) or nothing
+        return json_blocks.read_calls(reader, at, closer, (start.re,)) or Calls(start.end())
     header = reader.match(_TOKENS.call, at)
-    if header is None:
-        return nothing
-    if reader.char(header.end()) == "<":  # no arguments
-        if not reader.match(notation.end, header.end()):
-            return nothing
-        return Calls(header.end(), [reader.call(header["name"], {}, complete=True)])
-    tool = reader.tool(header["name"])
-    arguments, end, complete = _read_body(reader, header.end(), tool, (notation.end, notation.start))
+    empty = header is not None and reader.char(header.end()) == "<"
+    if header is None or (empty and not reader.match(closer, header.end())):
+        return Calls(start.end())
+    arguments, end, complete = Arguments({}, header.end(), complete=True)
+    if not empty:
+        tool = reader.tool(header["name"])
+        arguments, end, complete = _read_body(reader, header.end(), tool, (closer, start.re))
     return Calls(end, [reader.call(header["name"], arguments, complete=complete)])
 
 
@@ -542,7 +532,7 @@ class _CutError(Exception):
 
 
 class _UnreadableError(Exception):
-    pass
+    """The text is no value."""
 
 
 def _read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pattern, ...]) -> Arguments:

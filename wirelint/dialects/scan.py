@@ -21,7 +21,7 @@ from __future__ import annotations
 import bisect
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -163,7 +163,9 @@ def look(text: str, tools: Sequence[Tool] = (), start: int = 0, *, over: bool = 
             escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
         if view.joined:
-            seen = seen._replace(blocks=tuple(_unread(seen.blocks, result.blocks)))
+            # In no complete block: a turn token that ends the last call cuts no opener.
+            fresh = tuple(block for block in seen.blocks if not _is_read(block.start, result.blocks))
+            seen = seen._replace(blocks=fresh)
             if seen.open is not None and _is_read(seen.open, result.blocks):
                 seen = Look(seen.blocks)
         result = _nearer(result, seen)
@@ -294,11 +296,6 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     return kept
 
 
-def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
-    """Return the blocks that begin in no complete block: a turn token that ends the last call cuts no opener."""
-    return [block for block in blocks if not _is_read(block.start, known)]
-
-
 def _is_read(place: int, known: Sequence[Block]) -> bool:
     before = bisect.bisect_right(known, place, key=lambda block: block.start) - 1
     return before >= 0 and known[before].complete and place < known[before].end
@@ -342,7 +339,6 @@ def next_opener(text: str, start: int = 0, tools: Sequence[Tool] = ()) -> int | 
 
 
 def _marks(text: str, tools: Sequence[Tool], *, closers: bool = True) -> Iterator[int]:
-    """Yield the offsets of complete openers, in each view, and of closers."""
     for view in views(text):
         openers, position = OPENERS.search(Reader(view, tools)), 0
         while mark := openers.next(position):

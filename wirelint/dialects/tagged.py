@@ -105,7 +105,6 @@ def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> B
 
 
 def _read_item(reader: Reader, at: int, tags: Tags, tool: Tool | None, body: Body) -> bool:
-    """Read one parameter, or a substitute for it."""
     if opener := reader.match(tags.parameter, at):
         _read_parameter(reader, opener, tags, body)
         return True

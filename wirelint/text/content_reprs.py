@@ -343,7 +343,6 @@ def _apart(text: str) -> Iterator[ContentRepr]:
 
 
 def _read(text: str, start: int) -> ContentRepr | None:
-    """Return the content parts at an offset."""
     reader = LiteralReader(text, start)
     words: list[str] = []
     only_words = True

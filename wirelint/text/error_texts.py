@@ -121,7 +121,6 @@ def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
 
 
 def _says_error(text: str) -> bool:
-    """Return True if an object holds only an error."""
     document = decode_json(text)
     if not isinstance(document, dict):
         return False

@@ -99,7 +99,6 @@ class MarkCount:
         self._pieces = [text[kept:]]
 
     def _limit(self, text: str, marks: list[int], begin: int, end: int) -> int:
-        """Return the offset of the mark or separator that exceeds the limit."""
         weight = self._weight
         separators = [(match.start(), 1) for match in _SEPARATOR.finditer(text, begin, end)]
         places = iter(sorted([*separators, *((mark, _WEIGHT) for mark in marks)]))
@@ -254,7 +253,6 @@ def find_runaway(text: str) -> Runaway | None:
 
 
 def _is_turn(rest: str, label: str) -> bool:
-    """Return True if the text after a label is a user's turn."""
     if not rest.strip():
         return label in ("Human", "USER")
     if len(rest.split(maxsplit=3)) < 3:

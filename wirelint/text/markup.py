@@ -309,7 +309,6 @@ def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple
 
 
 def _heads(text: str) -> tuple[str, ...]:
-    """Return the first few tags of markup without attributes, which instructions about the markup would hold too."""
     plain = html.unescape(text) if "&" in text else text
     heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
     return tuple(heads) or (plain[:16],)

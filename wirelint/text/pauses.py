@@ -74,7 +74,6 @@ def shown(choice: Choice) -> Iterator[Text | Reasoning]:
 
 
 def _at(reply: Reply, event: int) -> str:
-    """Return a few words for the content of an event."""
     for choice in reply.choices:
         for part in choice.parts:
             numbers = [number for _, number in part.events] if isinstance(part, Text | Reasoning | ToolCall) else []

@@ -115,7 +115,6 @@ def _parser() -> MarkdownIt:
 
 
 def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
-    """Yield the parts in a text. `starts`: the offset of each line, and of the end."""
     quoted_until = 0  # the line after the outermost block quote that is open
     for token in _parser().parse(text):
         if token.map is None or token.map[1] <= quoted_until:

@@ -133,7 +133,6 @@ def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
 
 
 def _spelt(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """Return the pattern of a tag in JSON text."""
     source = pattern.pattern.replace("(?:<|&lt;)", r"(?:<|&lt;|\\u003c|\\u003C)").replace(r"\s?/", r"\s?\\?/")
     return lexicon.lazy_pattern(source.replace("(?:>|&gt;)", r"(?:>|&gt;|\\u003e|\\u003E)"), pattern.flags)
 
