@@ -289,7 +289,8 @@ def _kind(token: Match) -> str:
 
 def _is_foreign(reader: Reader, token: Match) -> bool:
     """Return True for a token of LFM2, Pangu (both close with `<|tool_call_end|>`), DeepSeek or Step 3 (other bars)."""
-    if _kind(token) == "end" and reader.between(_K2.lfm2_start, reader.floor, token.start()):
+    lfm2 = reader.seek(_K2.lfm2_start, reader.floor) if _kind(token) == "end" else None
+    if lfm2 is not None and lfm2.end() <= token.start():
         return True
     if reader.value(token.start(), token.end()).isascii():
         return False

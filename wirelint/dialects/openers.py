@@ -96,7 +96,7 @@ _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
 _SIGN = re.compile(r"[^\w\s.,]")
 _HEADS = ("assistant", "analysis", "commentary", "final")
-_AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
+
 
 # -- from source to pieces ---------------------------------------------------------------------------------------------
 
@@ -177,11 +177,6 @@ def full_pattern(openers: Iterable[Opener]) -> str:
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
 
 
-def plain_pattern(openers: Iterable[Opener]) -> str:
-    """Return `full_pattern` without its group, so that several openers may contain a name."""
-    return full_pattern(openers).replace("(?P<name>", "(?:")
-
-
 def any_of(words: Iterable[str]) -> str:
     """Return the pattern source of any of some words, the longest first. Their common beginnings are read once."""
     rests: dict[str, list[str]] = defaultdict(list)
@@ -213,14 +208,10 @@ def _forms(piece: Piece) -> _Forms:
         case Name():
             full = rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
             return _Forms(full, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
-        case Anchor.LINE:
-            return _Forms("(?m:^)", 0)
-        case Anchor.WORD:
-            return _Forms(word_start(), 0)
-        case Anchor.SENTENCE:
-            return _Forms(sentence_end(), 0)
-        case Anchor.TEXT:
-            return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", 0)
+        case Anchor():
+            after_thought = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
+            starts = {Anchor.LINE: "(?m:^)", Anchor.WORD: word_start(), Anchor.SENTENCE: sentence_end()}
+            return _Forms(starts.get(piece, rf"(?:\A|{after_thought})"), 0)
         case _:
             assert_never(piece)
 
@@ -299,8 +290,7 @@ def first_letters(opener: Opener, lead: str = "", *, barred: bool = False) -> It
 def _by_kind(openers: Iterable[Opener]) -> dict[Anchor | None, list[Opener]]:
     kinds: dict[Anchor | None, list[Opener]] = defaultdict(list)
     for opener in openers:
-        first = opener[0]
-        kinds[first if isinstance(first, Anchor) else None].append(opener)
+        kinds[opener[0] if isinstance(opener[0], Anchor) else None].append(opener)
     return kinds
 
 

@@ -403,20 +403,13 @@ def read_raven(reader: Reader, position: int) -> Reading:
 _CODE = table(__name__, "gemma_code")
 
 
-@dataclass(slots=True)
-class _Lines(Calls):
-    """The calls of some lines. `api`: the namespace is named."""
-
-    api: bool = False
-
-
 def read_gemma_code(reader: Reader, position: int) -> Reading:
     if fence := reader.match(_CODE.fence, position):
         if fence.start() < reader.dead.get("gemma_tool_code", 0):
             return None
         at = reader.space(fence.end())
         opening = reader.match(_OPENING, at)
-        lines = _read_lines(reader, opening.end() if opening is not None else at)
+        lines, api = _read_lines(reader, opening.end() if opening is not None else at)
         if not lines.calls:
             return None
         if opening is not None:
@@ -426,7 +419,7 @@ def read_gemma_code(reader: Reader, position: int) -> Reading:
         if closer is None and not reader.declares_any(lines.calls):
             return None
         end = closer.end() if closer is not None else lines.end
-        dialect = "gemini_default_api" if lines.api else "gemma_tool_code"
+        dialect = "gemini_default_api" if api else "gemma_tool_code"
         return reader.block(dialect, fence.start(), end, lines.calls, "generic")
     at = reader.after(_CODE.control, reader.after(_BLANKS, position))
     if notation := reader.match(_CODE.notation, at):
@@ -447,7 +440,7 @@ def _read_bare(reader: Reader, position: int, at: int) -> Reading:
     """Read lines without a fence: of declared tools, in the namespace, and with nothing else on the last line."""
     if position < reader.dead.get("gemini_default_api", 0):
         return None
-    lines = _read_lines(reader, at)
+    lines, _ = _read_lines(reader, at)
     if not lines.calls:
         return None
     reader.dead["gemini_default_api"] = lines.end
@@ -457,9 +450,9 @@ def _read_bare(reader: Reader, position: int, at: int) -> Reading:
     return reader.block("gemini_default_api", position, lines.end, lines.calls, "generic")
 
 
-def _read_lines(reader: Reader, position: int) -> _Lines:
-    lines = _Lines(position)
-    at = position
+def _read_lines(reader: Reader, at: int) -> tuple[Calls, bool]:
+    """Return the calls of some lines, and whether the namespace is named."""
+    lines, api = Calls(at), False
     while True:
         while aside := reader.match(_CODE.aside, at):
             at = reader.space(aside.end())
@@ -470,12 +463,12 @@ def _read_lines(reader: Reader, position: int) -> _Lines:
         lead = reader.match(_CODE.lead, at)
         call = read_call(reader, lead.end()) if lead is not None else None
         if lead is None or call is None or call.name == "print":
-            return lines
+            return lines, api
         end = reader.after(_CODE.lead_end, call.end) if call.closed and lead["print"] is not None else call.end
         lines.add(call.native(reader, call.name.removeprefix("default_api.")), end)
-        lines.api |= lead["api"] is not None
+        api |= lead["api"] is not None
         if not call.closed:
-            return lines
+            return lines, api
         at = reader.space(reader.after(_CODE.separator, end))
 
 

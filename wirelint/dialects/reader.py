@@ -175,11 +175,6 @@ class Reader:
         self._found[pattern] = (position, match)
         return match
 
-    def between(self, pattern: Pattern, start: int, end: int) -> Match | None:
-        """Return the first match between two offsets that both have arrived."""
-        match = self.seek(pattern, start)
-        return match if match is not None and match.end() <= end else None
-
     def after(self, pattern: Pattern, position: int) -> int:
         """Return the offset after the match of a pattern at a position; the position itself without a match."""
         match = self.match(pattern, position)

@@ -27,7 +27,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from wirelint.dialects import tables
-from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
+from wirelint.dialects.openers import Opener, OpenerIndex, full_pattern, length, may_go_on, parse
 from wirelint.dialects.reader import (
     OPENER_REST,
     TURN_AFTER,
@@ -97,7 +97,7 @@ _TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
 _HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
 OPENERS = OpenerIndex((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
 """The openers of all families."""
-_READERS = [(family, lazy_pattern(plain_pattern(family.openers))) for family in FAMILIES]
+_READERS = [(family, lazy_pattern(full_pattern(family.openers).replace("(?P<name>", "(?:"))) for family in FAMILIES]
 _CLOSERS = [(lazy_pattern(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
 _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
 _ANY_CLOSER = lazy_pattern(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
