@@ -144,13 +144,6 @@ def _names_in(value: str) -> tuple[str, ...]:
 # --- applicable rules -------------------------------------------------------------------------------------------------
 
 
-class Applicable(NamedTuple):
-    """A rule and those of its checks that may find a fault in an exchange."""
-
-    rule: Rule
-    checks: tuple[Check, ...]
-
-
 class Kind(NamedTuple):
     """The properties of an exchange that decide which checks can have findings."""
 
@@ -175,10 +168,11 @@ class Kind(NamedTuple):
         return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
 
 
-def applicable(rules: Iterable[Rule], kind: Kind) -> tuple[Applicable, ...]:
-    """Return the rules that can have findings, in order."""
-    found = (Applicable(rule, checks_of(rule, kind)) for rule in rules)
-    return tuple(one for one in found if one.checks)
+class Applicable(NamedTuple):
+    """A rule and those of its checks that may find a fault in an exchange."""
+
+    rule: Rule
+    checks: tuple[Check, ...]
 
 
 def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
@@ -228,8 +222,8 @@ class Scope:
         key = channel, Kind.of(exchange)
         found = self._applicable.get(key)
         if found is None:
-            found = applicable((rule for rule in self.rules if channel in rule.channels), key[1])
-            self._applicable[key] = found
+            checks = ((rule, checks_of(rule, key[1])) for rule in self.rules if channel in rule.channels)
+            found = self._applicable[key] = tuple(Applicable(rule, some) for rule, some in checks if some)
         return found
 
 

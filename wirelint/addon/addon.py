@@ -42,22 +42,22 @@ from wirelint.addon.annotate import (
     warm_up,
     with_faults,
 )
-from wirelint.addon.classify import (
-    EndedExchange,
-    are_flows_read_at_once,
-    may_be_ours,
-    note_unknown,
-    open_recorder,
-    open_unread,
-    take_ignore_header,
-)
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.options import Reload
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import (
+    EndedExchange,
+    ExchangeRecorder,
+    OpenExchange,
+    may_be_ours,
+    note_unknown,
+    open_recorder,
+    open_unread,
+    take_ignore_header,
+)
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
@@ -400,17 +400,16 @@ class Inspector:
         self._settle(EndedExchange(recorder, flow, end, error, recorder.now()))
 
     def _settle(self, ended: EndedExchange) -> None:
-        if self._may_wait(ended.recorder):
-            self._queue.put(ended, ended.recorder.size)
+        """Finish an exchange, or queue it if other traffic comes first and no one needs the result at once."""
+        recorder = ended.recorder
+        # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
+        names = ("save_stream_file", "hardump", "dumper_filter")
+        is_read_at_once = any(getattr(ctx.options, name, None) for name in names)
+        if not is_read_at_once and (self._queue or self.is_busy() or recorder.size >= LARGE):
+            self._queue.put(ended, recorder.size)
         else:
             self._queue.drain()
             self._finish(ended, self._read_ended(ended))
-
-    def _may_wait(self, recorder: ExchangeRecorder) -> bool:
-        """Return True if other traffic comes first and no one needs the result at once."""
-        if are_flows_read_at_once(ctx.options):
-            return False
-        return bool(self._queue) or self.is_busy() or recorder.size >= LARGE
 
     def is_busy(self) -> bool:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""

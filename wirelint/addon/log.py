@@ -19,14 +19,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
 from mitmproxy.log import LegacyLogEvents
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
@@ -35,6 +34,9 @@ from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
 from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, worst
 from wirelint.view.screen import Screen, hung
+
+if TYPE_CHECKING:
+    from wirelint.addon.recorder import ExchangeRecorder
 
 logger = logging.getLogger("wirelint")
 

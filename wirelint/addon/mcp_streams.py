@@ -23,11 +23,10 @@ from functools import partial
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.classify import EndedExchange
 from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of
 from wirelint.apis.mcp import is_stream

@@ -142,13 +142,9 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
 
 def values_in(table: object) -> tuple[dict[str, str | None], set[str]]:
     """Return the values of wirelint's options in mitmproxy's, by name, and the names of those that were set."""
-    return {option.name: getattr(table, option.name) for option in OPTIONS}, _given(table)
-
-
-def _given(options: object) -> set[str]:
-    table: Mapping[str, object] = getattr(options, "_options", {})
-    found = ((option.name, table.get(option.name)) for option in OPTIONS)
-    return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}
+    entries: Mapping[str, object] = getattr(table, "_options", {})
+    given = {name for name in _NAMES if getattr(entries.get(name), "value", optmanager.unset) is not optmanager.unset}
+    return {name: getattr(table, name) for name in _NAMES}, given
 
 
 def read(options: Mapping[str, str | None], given: Collection[str] | None = None) -> Settings:
@@ -157,13 +153,26 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
     values = {key: (options.get(_PREFIX + key) or "").strip() for key in _DEFAULTS}
     given = {name.removeprefix(_PREFIX) for name in (_NAMES if given is None else given)}
     config = _config(values["config"])
-    selection = _selection(values, given)
+    fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
+    selection = Layer(  # defaults leave it to the configuration
+        select=split([values["select"]]) or None,
+        ignore=split([values["ignore"]]),
+        fix=(fix or "off") if "fix" in given else None,
+        fixable=split([values["fixable"]]) or None,
+        unfixable=split([values["unfixable"]]) or None,
+        clean_history=clean if "clean_history" in given else None,
+    )
     if config.policy is not None and "policy" not in given:
         values["policy"] = str(config.policy)
     values |= {key: value for key, value in config.live if key not in given}
     times: dict[str, float] = {key: _seconds(values, key) for key in ("stall", "burst", "hang") if key in given}
     known = _registry(values, config, given)
-    _check(selection, known, values)
+    try:
+        selection.check(known)
+    except RuleError as error:
+        key, _, said = str(error).partition(": ")
+        key = key.replace("-", "_")
+        raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
     try:
         config.check(known)
         return _settings(values, known, config.scopes(known, selection, times))
@@ -233,20 +242,6 @@ def _config(value: str) -> Config:
         raise SettingError(f"wirelint_config={value}: {error}" if value else str(error)) from error
 
 
-def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
-    """Return the rule selection of the options; defaults leave it to the configuration."""
-
-    fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
-    return Layer(
-        select=split([values["select"]]) or None,
-        ignore=split([values["ignore"]]),
-        fix=(fix or "off") if "fix" in given else None,
-        fixable=split([values["fixable"]]) or None,
-        unfixable=split([values["unfixable"]]) or None,
-        clean_history=clean if "clean_history" in given else None,
-    )
-
-
 def _blamed(error: SettingError, config: Config) -> SettingError:
     """Return the error with the configuration file named, if the value is from it."""
     for key, value in config.live:
@@ -254,16 +249,6 @@ def _blamed(error: SettingError, config: Config) -> SettingError:
         if str(error).startswith(said):
             return SettingError(f"{config.source}: {key.replace('_', '-')}: {str(error)[len(said) :]}")
     return error
-
-
-def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None:
-    """Raise SettingError for a selector that matches no rule."""
-    try:
-        selection.check(known)
-    except RuleError as error:
-        key, _, said = str(error).partition(": ")
-        key = key.replace("-", "_")
-        raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
 
 
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:

@@ -21,12 +21,11 @@ from mitmproxy import connection, http, websocket
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wirelint.addon.classify import EndedExchange, new_recorder, pass_unread, too_large
 from wirelint.addon.exchange_fix import mended_request, reply_stream_of
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange, new_recorder, pass_unread, too_large
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of, url_of
 from wirelint.model import End
