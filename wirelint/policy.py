@@ -453,7 +453,6 @@ def _instead(policy: Policy, tool: str, path: Path, value: Json | Gone) -> Json:
 
 
 def _name_of(path: Path) -> str:
-    """Return the name of the argument at a place: the innermost step that is not an index."""
     return next((step for step in reversed(path) if isinstance(step, str)), "")
 
 
@@ -466,7 +465,6 @@ def _quoted(value: Json | Gone) -> str:
 
 
 def _changes(arguments: dict[str, Json], now: dict[str, Json]) -> dict[str, Json | Gone] | None:
-    """Return the top-level arguments that differ."""
     pairs = {key: (now.get(key, GONE), arguments.get(key, GONE)) for key in {**arguments, **now}}
     return {key: one for key, (one, other) in pairs.items() if type(one) is not type(other) or one != other} or None
 
@@ -606,7 +604,6 @@ def _template(table: Table, value: object) -> Template:
 
 
 def _json(table: Table, key: str, value: object) -> Json:
-    """Return a TOML value as JSON, which has no dates."""
     match value:
         case bool() | int() | float() | str():
             return value

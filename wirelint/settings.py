@@ -91,7 +91,6 @@ class Layer:
 
 
 def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the rules in force under layers, with their severities."""
     for rule in known:
         selected, severity = True, None
         for layer in layers:
@@ -103,8 +102,6 @@ def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
 
 
 def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
-    """Return the fixes allowed under layers."""
-
     def last(name: str) -> object:
         values = (getattr(layer, name) for layer in reversed(layers))
         return next((value for value in values if value is not None), None)

@@ -386,7 +386,6 @@ class Inspector:
         self._end(flow, end, error)
 
     def _end(self, flow: http.HTTPFlow, end: End | None = None, error: str | None = None) -> None:
-        """End an exchange; the second call for a flow has no effect."""
         found = self.open.pop(flow.id, None)
         if found is None:
             return
@@ -424,7 +423,6 @@ class Inspector:
         self._ui.show(ended.flow)
 
     def _announce(self, found: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
-        """Report findings of an exchange that is still open."""
         with self.failures.caught("telling of an open exchange", found.recorder, readable=True):
             announce(found.flow, found.recorder, exchange, findings, self.redactor)
         self._ui.show(found.flow)

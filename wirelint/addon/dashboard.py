@@ -226,8 +226,6 @@ class _Handler(RequestHandler):
 
 
 class _Html(_Handler):
-    """The page itself."""
-
     def get(self) -> None:
         nonce = secrets.token_urlsafe(16)
         page, policy = render_dashboard(nonce)
@@ -255,8 +253,6 @@ class _Detail(_Handler):
 
 
 class _Nothing(_Handler):
-    """Every other path."""
-
     def get(self) -> None:
         self.refuse(404, "no such page")
 
@@ -305,7 +301,6 @@ class _Events(_Handler):
         self._wake.set()
 
     def taken(self) -> None:
-        """Forget the ids: they are in an event."""
         self.conversations.clear()
         self.issues.clear()
         self.is_new = self.has_news = False

@@ -264,6 +264,5 @@ class McpStreams:
         self._end(one)
 
     def _end(self, one: OpenExchange) -> None:
-        """Finish an exchange before its reply has ended."""
         self._found.pop(one.flow.id, None)
         self._settle(EndedExchange(one.recorder, one.flow, "complete", None, one.recorder.now()))

@@ -252,7 +252,6 @@ def _blamed(error: SettingError, config: Config) -> SettingError:
 
 
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:
-    """Return all rules."""
     value = values["policy"]
     try:
         return load_rules([*config.rules, *_folders(values["rules"])], Path(value).expanduser() if value else None)

@@ -201,7 +201,6 @@ class _Sdk:
         self._handler.is_built = True
 
     def export(self, span: Span) -> None:
-        """Hand a span and its measurements to the SDK."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, Status, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -333,7 +332,6 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
 
 
 def _model_operation(checked: Checked, seconds: float) -> _Operation:
-    """Return the operation of an exchange with a model."""
     exchange, timing = checked.exchange, checked.record.timing
     reply = exchange.reply if exchange is not None else None
     request = exchange.request if exchange is not None else None
@@ -489,7 +487,6 @@ def _rule(finding: Finding) -> Attributes:
 
 
 def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
-    """Return the messages of an exchange as attributes in JSON, or a tool call and its result (MCP)."""
     request, reply = exchange.request, exchange.reply
     if channel_of(exchange.api) == "mcp":
         sent = next(

@@ -384,7 +384,6 @@ class OpenExchange(NamedTuple):
 
 
 def _coding(value: str | None) -> str | None:
-    """Return the content codings to decode, None if there are none."""
     names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
     return ", ".join(names) or None
 

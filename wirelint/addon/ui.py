@@ -204,7 +204,6 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
 
 
 def _read_open(found: OpenExchange) -> Checked:
-    """Return the part of an exchange in progress that has arrived."""
     recorder = found.recorder
     recorder.catch_up()
     record = recorder.record("unknown", None, (), Timing(recorder.started, recorder.first_byte))

@@ -208,7 +208,6 @@ class WebSockets:
             self._end(socket, "complete", None)
 
     def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
-        """Send these messages instead of the current one."""
         if not made:
             message.drop()  # type: ignore[no-untyped-call]
             return
@@ -219,7 +218,6 @@ class WebSockets:
             socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: _Socket, end: End, error: str | None) -> None:
-        """End the oldest exchange of a socket."""
         recorder = socket.open.popleft()
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
@@ -245,5 +243,4 @@ def _begin(
 
 
 def _made(content: bytes) -> WebSocketMessage:
-    """Return a server message that a fix generated."""
     return WebSocketMessage(Opcode.TEXT, False, content)

@@ -128,7 +128,6 @@ def _expected(finding: Finding) -> dict[str, Json]:
 
 
 def _bare(record: Record) -> Record:
-    """Return the record without the annotations of a live run."""
     return dataclasses.replace(record, annotations={})
 
 

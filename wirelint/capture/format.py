@@ -275,7 +275,7 @@ def read_timing(value: Json) -> Timing:
     """Return the times of an exchange. A value that is no number counts as unknown."""
     if not isinstance(value, dict):
         return Timing()
-    return Timing(*(_number(value.get(name)) for name in _TIMES))
+    return Timing(*(as_number(value.get(name)) for name in _TIMES))
 
 
 def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
@@ -292,7 +292,7 @@ def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
     return tuple(chunks)
 
 
-def _number(value: Json) -> float | None:
+def as_number(value: Json) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 

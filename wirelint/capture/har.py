@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
 from wirelint.capture.format import (
+    as_number,
     changes,
     dump,
     encode_chunks,
@@ -31,7 +32,7 @@ from wirelint.capture.format import (
     read_headers,
     restored,
 )
-from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
+from wirelint.capture.readers.source import Problem, as_mapping, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, Timing
 
@@ -160,7 +161,6 @@ def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: b
 
 
 def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
-    """Return True if the text of a body is its bytes read as Latin-1."""
     kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
     return from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8)
 

@@ -267,7 +267,6 @@ def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 @cache
 def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
-    """Return the anchors, each with its sign and its forms."""
     return tuple(
         (anchor, re.compile(sign), [form for form in forms() if form.anchor == anchor]) for anchor, sign in signs()
     )
@@ -342,7 +341,6 @@ class Shape(NamedTuple):
 
 
 def _row(row: Mapping[str, Any]) -> Shape:
-    """Return the shape of a row of the table `shapes`."""
     pattern, group = _PHRASES[row["pattern"]], row.get("group", 0)
     check = _CHECKS[row["check"]] if "check" in row else None
 

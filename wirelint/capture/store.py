@@ -325,7 +325,6 @@ class Store:
                     began = time.thread_time()
 
     def _next(self) -> _Entry | None:
-        """Wait for the next entry. Return None if no more will come."""
         with self._condition:
             if not self._queue:
                 self._hurried = False

@@ -216,7 +216,6 @@ class _Document:
 
     @cached_property
     def by_text(self) -> Mapping[str, re.Match[str]]:
-        """The first string literal for each decoded text."""
         return {unescape(literal[1]): literal for literal in reversed(self.strings)}
 
 
@@ -249,7 +248,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _data_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the values of an event's data lines, with their offsets."""
     for start, line in _lines(text):
         if (field := _DATA.match(line)) is not None:
             yield start + field.end(), line[field.end() :]

@@ -172,7 +172,6 @@ def port(number: int, given: Mapping[str, str]) -> Check:
 
 
 def _listens(host: str, number: int) -> bool:
-    """Return True if a connection to the address succeeds."""
     try:
         with socket.create_connection((host, number), _CONNECT):
             return True

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from wirelint.capture.format import FormatError, body_of, dump, read_headers
-from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_number, as_seconds
+from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
+from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_seconds
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -38,7 +38,6 @@ class _LharLines(LineReader):
         self._empty = self._entries = 0
 
     def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:
-        """Yield the record of an entry. Raises FormatError."""
         if not isinstance(value, dict) or not _is_lhar(value):
             raise FormatError("neither a session nor an entry")
         if value["type"] == "session":

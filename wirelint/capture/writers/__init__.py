@@ -193,7 +193,6 @@ def _line(line: bytes, record: Record) -> bytes:
 
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
-    """Return the edits that put the fixes into the object of a record."""
     before, made = as_mapping(value), changes(record)
     edits: list[Edit] = []
     for member in _MEMBERS:

@@ -38,18 +38,17 @@ def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:
     """Yield the bytes of each flow, `<length>:<bytes><type>`."""
-    while match := _LENGTH.match(head := _peek(file)):
+    while True:
+        head = file.read(_LONGEST)
+        file.seek(-len(head), io.SEEK_CUR)
+        match = _LENGTH.match(head)
+        if match is None:
+            return
         size = match.end() + int(head[: match.end() - 1]) + 1
         raw = file.read(size)
         if len(raw) < size:
             return
         yield raw
-
-
-def _peek(file: BinaryIO) -> bytes:
-    head = file.read(_LONGEST)
-    file.seek(-len(head), io.SEEK_CUR)
-    return head
 
 
 def _written(raw: bytes, record: Record) -> bytes:
