@@ -61,6 +61,7 @@ from wirelint.events import (
     Usage,
     part_of,
 )
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -74,16 +75,7 @@ from wirelint.model import (
 )
 from wirelint.wire.aws_eventstream import carry
 
-_EVENTS = frozenset({
-    "message_start",
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    "message_stop",
-    "ping",
-    "error",
-})  # fmt: skip
+_EVENTS = frozenset(load("apis")["events"]["anthropic.messages"].split())
 _KINDS: dict[str, Kind] = {
     "text": "text",
     "thinking": "reasoning",

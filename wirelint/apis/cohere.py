@@ -59,22 +59,10 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
-_EVENTS = frozenset({
-    "message-start",
-    "content-start",
-    "content-delta",
-    "content-end",
-    "tool-plan-delta",
-    "tool-call-start",
-    "tool-call-delta",
-    "tool-call-end",
-    "citation-start",
-    "citation-end",
-    "message-end",
-    "debug",
-})  # fmt: skip
+_EVENTS = frozenset(load("apis")["events"]["cohere.chat"].split())
 _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
 _CONTENT, _CALL = "content block", "tool call"
 _PLAN: Key = ("plan", 0)

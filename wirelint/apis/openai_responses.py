@@ -109,8 +109,6 @@ def _item_parts(item: Mapping[str, Json], place: str) -> Iterator[Start]:
             yield from _reasoning(item, place)
         case _ if kind in CALLS:
             yield _call(kind, item, place)
-        case "mcp_approval_request" | "compaction" | "item_reference":
-            yield Start(0, "opaque", place, 0, None, id=text(item.get("id")), name=kind)
         case _ if kind in _RESULTS:  # in a reply: of a tool that the provider ran
             yield Start(0, "hosted_result", place, 0, None, id=text(item.get("call_id")), name=kind)
         case _ if kind.endswith("_call") or kind == "mcp_list_tools":

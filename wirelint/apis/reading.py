@@ -282,11 +282,8 @@ class ReplyReader(ABC):
             return [Other(frame)]
         reading = self.documents.read(frame)
         self.out = reading.violations
-        alone = len(reading.documents) == 1
         for document, place in reading.documents:
-            self.out += self.read_document(document, place, alone=alone)
-        if alone and not reading.done and self.out and type(self.out[-1]) is not StreamViolation:
-            return self.out  # nearly every frame
+            self.out += self.read_document(document, place, alone=len(reading.documents) == 1)
         if not reading.documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
         if reading.done and self.has_done_marker:
