@@ -23,14 +23,13 @@ from wirelint.apis.reading import (
     DONE,
     ReplyReader,
     arguments_of,
-    compact,
     error_of,
     index_of,
-    joined_texts,
     mapping,
     mappings,
     number,
     refusal_of,
+    result_text,
     role_of,
     stated_reason,
     text,
@@ -132,7 +131,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     content = message.get("content")
     if role == "tool":
         name = text(message.get("tool_name")) or text(message.get("name"))
-        return Message(role, (ToolResult(text(message.get("tool_call_id")), _shown(content), place, name),), place)
+        return Message(role, (ToolResult(text(message.get("tool_call_id")), result_text(content), place, name),), place)
     if isinstance(content, str) and message.keys() == _PLAIN:
         return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
@@ -161,28 +160,13 @@ def _content(content: Json, place: str) -> Iterator[Part]:
         if isinstance(thought, str):
             yield Reasoning(thought, f"{place}/{n}/thinking")
         elif kind == "thinking" or kind == "reasoning":
-            yield Reasoning(joined_texts(thought) if thought is not None else words or "", f"{place}/{n}")
+            yield Reasoning(result_text(thought) if thought is not None else words or "", f"{place}/{n}")
         elif kind == "refusal":
             yield Refusal(text(part.get("refusal")) or "", f"{place}/{n}")
         elif words is None:
             yield Opaque(kind, f"{place}/{n}")
         elif words:
             yield Text(words, f"{place}/{n}/text")
-
-
-def _shown(content: Json) -> str:
-    """Return the text of a tool's result. Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return compact(content)
-    lines: list[str] = []
-    for _, part in mappings(content):
-        document = part.get("document")
-        data = part.get("text") if document is None else mapping(document).get("data", document)
-        if data is not None:
-            lines.append(data if isinstance(data, str) else compact(data))
-    return "\n".join(lines)
 
 
 def _call(call: Mapping[str, Json], place: str) -> ToolCall:

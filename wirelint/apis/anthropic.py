@@ -33,16 +33,15 @@ from wirelint.apis._blocks import (
 )
 from wirelint.apis.reading import (
     ApiSpec,
-    compact,
     error_of,
     is_conversation,
     is_misshapen,
-    joined_texts,
     mapping,
     mappings,
     misshapen,
     number,
     refusal_of,
+    result_text,
     stated_reason,
     text,
     tool_choice,
@@ -154,11 +153,9 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
     if block.get("type") == "tool_result":
-        error, content = block.get("is_error"), block.get("content")
-        shown = joined_texts(content) if isinstance(content, list) else text(content)
+        error = block.get("is_error")
         flag = error if isinstance(error, bool) else None
-        id_ = text(block.get("tool_use_id"))
-        return ToolResult(id_, compact(content) if shown is None else shown, place, None, flag)
+        return ToolResult(text(block.get("tool_use_id")), result_text(block.get("content")), place, None, flag)
     start, words = _start_of(place, block, None)
     if start.kind == "reasoning" and start.form != "opaque":
         return Reasoning(words, f"{place}/thinking")

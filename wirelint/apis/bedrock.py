@@ -20,8 +20,6 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-import orjson
-
 from wirelint.apis._blocks import (
     BlockReader,
     BlockStreamWriter,
@@ -41,6 +39,7 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
+    result_text,
     text,
     tool_choice,
 )
@@ -136,25 +135,12 @@ def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
     if result and role != "assistant":
         status = text(result.get("status"))
         failed = status == "error" if status is not None else None
-        return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
+        return ToolResult(text(result.get("toolUseId")), result_text(result.get("content")), place, None, failed)
     if guarded := text(nested(block, "guardContent", "text").get("text")):
         return Text(guarded, f"{place}/guardContent/text/text")
     start, words = _start_of(place, block, None, item=0), _whole_text(block)
     within = _WITHIN.get(_kind_of(block)[1], "") if words else ""
     return part_of(start._replace(pointer=place + within), words)
-
-
-def _shown(content: Json) -> str:
-    """Return the texts of a result, and its JSON as text."""
-    if isinstance(content, str):
-        return content
-    shown: list[str] = []
-    for _, part in mappings(content):
-        if isinstance(words := part.get("text"), str):
-            shown.append(words)
-        elif "json" in part:
-            shown.append(orjson.dumps(part["json"]).decode())
-    return "\n".join(shown)
 
 
 def _tools(tools: Json) -> Iterator[Tool]:

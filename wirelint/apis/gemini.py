@@ -238,8 +238,10 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = mapping(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
-                yield Tool(called, where, text(function.get("description")) or "", own)
+                own = mapping(value_of(function, "parametersJsonSchema")) or mapping(
+                    _schema(function.get("parameters"))
+                )
+                yield Tool(called, where, text(function.get("description")) or "", own or None)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
                 known = camel(kind)
@@ -274,17 +276,12 @@ _OWN = frozenset({"nullable", "propertyOrdering", "type", "typeUnspecified"})
 _DEEPEST = 100
 
 
-def _json_schema(value: Json) -> dict[str, Json] | None:
-    """Return Google's `Schema` as JSON Schema; None for a schema without constraints.
+def _schema(value: Json, depth: int = 0) -> Json:
+    """Return Google's `Schema` as JSON Schema.
 
     `Schema` is a subset of OpenAPI 3.0 in a protocol buffer: types in capitals or as numbers, `nullable`, 64-bit numbers
     as strings. (`parametersJsonSchema` already is JSON Schema.)
     """
-    made = _schema(value, 0)
-    return made if isinstance(made, dict) and made else None
-
-
-def _schema(value: Json, depth: int) -> Json:
     if not isinstance(value, dict) or depth > _DEEPEST:
         return value
     made: dict[str, Json] = {}

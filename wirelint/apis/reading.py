@@ -70,9 +70,22 @@ def compact(value: Json) -> str:
     return "" if value is None else orjson.dumps(value).decode()
 
 
-def joined_texts(content: Json) -> str:
-    """Return the `text` members of a list's objects, one a line."""
-    return "\n".join(words for _, part in mappings(content) if (words := text(part.get("text"))) is not None)
+def result_text(content: Json) -> str:
+    """Return the text of a tool's result: a text, or a list of texts, of JSON (Converse) and of documents.
+
+    Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return compact(content)
+    lines: list[str] = []
+    for _, part in mappings(content):
+        document = part.get("document")
+        data = part.get("text", part.get("json")) if document is None else mapping(document).get("data", document)
+        if data is not None:
+            lines.append(data if isinstance(data, str) else compact(data))
+    return "\n".join(lines)
 
 
 def arguments_of(given: Json) -> Arguments:
