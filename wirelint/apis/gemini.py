@@ -133,7 +133,10 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         model=(text(body.get("model")) or model) if wrapped else model,  # the wrapper of Code Assist names the model
         messages=(
             *_system(inner, at),
-            *(_message(*one) for one in several(inner.get("contents"), f"{at}/contents")),
+            *(
+                Message(role_of(content), tuple(_parts(content.get("parts"), f"{place}/parts")), place)
+                for place, content in several(inner.get("contents"), f"{at}/contents")
+            ),
         ),
         tools=tools,
         body=body,
@@ -155,10 +158,6 @@ def _system(body: Mapping[str, Json], at: str) -> Iterator[Message]:
         parts = tuple(_parts(mapping(value).get("parts"), f"{place}/parts"))
     if parts:
         yield Message("system", parts, place)
-
-
-def _message(place: str, content: Mapping[str, Json]) -> Message:
-    return Message(role_of(content), tuple(_parts(content.get("parts"), f"{place}/parts")), place)
 
 
 def _parts(parts: Json, place: str) -> Iterator[Part]:

@@ -224,10 +224,15 @@ class _Parts:
                 case Start() | Delta() | CallUpdate():
                     self._finish_all(event.block)
                     item = self._item(event)
-                    if item in kept:
-                        self._keep(item, event)
-                    else:
+                    if item not in kept:
                         self._write(event, item)
+                        continue
+                    if type(event) is Start and event.kind == "tool_call":
+                        self._writer.forwarded.add(event.block)
+                    if item not in self._used:
+                        self._add_silent(item)
+                        self._used.add(item)
+                        self._add(self._source[item])
                 case Close(block=block) if block in self._writer.pending:
                     self._finish(block)
                 case _:
@@ -243,14 +248,6 @@ class _Parts:
     def _add(self, part: Json) -> None:
         self._made.append(part)
         self._text = None
-
-    def _keep(self, item: int, event: Event) -> None:
-        if type(event) is Start and event.kind == "tool_call":
-            self._writer.forwarded.add(event.block)
-        if item not in self._used:
-            self._add_silent(item)
-            self._used.add(item)
-            self._add(self._source[item])
 
     def _add_silent(self, until: int) -> None:
         """Add parts before `until` that have no events, and the signatures of removed texts."""

@@ -193,7 +193,8 @@ class Reader(ReplyReader):
         if frame.event == "endpoint":
             start = _start("rpc", "/endpoint", None, "endpoint", data, "notification")
             return [start._replace(block=self.next_block(), frame=frame)]
-        if (batch := _batch(data)) is not None:
+        batch = decode_json(data) if data.lstrip().startswith("[") else None
+        if isinstance(batch, list):
             events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
             return events or [Other(frame)]
         if not self.streamed and not data.lstrip().startswith("{"):
@@ -230,12 +231,6 @@ class Writer:
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""
-
-
-def _batch(data: str) -> list[Json] | None:
-    """Return the messages of a batch; None for anything else."""
-    document = decode_json(data) if data.lstrip().startswith("[") else None
-    return document if isinstance(document, list) else None
 
 
 API = ApiSpec(

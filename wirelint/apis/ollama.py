@@ -220,20 +220,15 @@ class _Writer:
             function["index"] = self._numbers.get(block, len(self._numbers))
         function["name"] = name or ""
         words = text_of(events)
-        as_text = isinstance(function.get("arguments"), str)
-        function["arguments"] = words if as_text else _arguments(begins, words)
+        if not words and not isinstance(function.get("arguments"), str):
+            function["arguments"] = {} if begins.input is None else begins.input
+        else:  # text if the upstream sent arguments that are no object
+            value = None if isinstance(function.get("arguments"), str) else Arguments(words).value
+            function["arguments"] = value if isinstance(value, dict) else words
         known: dict[str, Json] = {}
         if begins.id is not None and (own.get("id") is not None or not own):
             known["id"] = begins.id
         return {**own, "function": function, **known}
-
-
-def _arguments(start: Start, words: str) -> Json:
-    """Return arguments as an object; as text if the upstream sent arguments that are no object."""
-    if not words:
-        return {} if start.input is None else start.input
-    value = Arguments(words).value
-    return value if isinstance(value, dict) else words
 
 
 def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[str, Json]) -> dict[str, Json]:

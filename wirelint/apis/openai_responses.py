@@ -248,18 +248,15 @@ def _item(item: Mapping[str, Json], place: str) -> Message | None:
     if kind == "additional_tools":
         return None
     if kind in _RESULTS and not (kind == "tool_search_output" and item.get("execution") != "client"):
-        return Message("tool", (_result(kind, item, place),), place)
+        shown = _result_text(item.get("tools" if kind == "tool_search_output" else "output"))
+        failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
+        result = ToolResult(text(item.get("call_id")), shown, place, text(item.get("name")), failed)
+        return Message("tool", (result,), place)
     if kind == "mcp_approval_response":
         return Message("user", (Opaque(kind, place),), place)
     role = role_of(item) if kind == "message" else "assistant"
     parts = (part_of(one, one.given) for one in _item_parts(item, place))
     return Message(role, tuple(part for part in parts if part is not None), place)
-
-
-def _result(kind: str, item: Mapping[str, Json], place: str) -> ToolResult:
-    output = item.get("tools") if kind == "tool_search_output" else item.get("output")
-    failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
-    return ToolResult(text(item.get("call_id")), _result_text(output), place, text(item.get("name")), failed)
 
 
 def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
