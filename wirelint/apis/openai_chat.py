@@ -406,7 +406,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         kinds: tuple[Kind, ...] = ("text", "reasoning")
         # Unchanged text keeps its form.
         kept = {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
-        rest = self.rest(source, before, kept, number(choice.get("index")) or 0)
+        rest = self.rest(source, before, kept)
         if not isinstance(rest.get("content"), str | list | None) and not self.deltas(after, "opaque"):
             rest["content"] = ""  # content of another type has become text
         pieces = list(self.pieces(after))
@@ -431,9 +431,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             made.append(entry)
         return made
 
-    def rest(
-        self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
-    ) -> dict[str, Json]:
+    def rest(self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind]) -> dict[str, Json]:
         """Return the members of a delta that no event represents, and those of unchanged text."""
         kinds = {self.kind_of(event) for event in before} - kept
         rest = dict(source)
@@ -448,25 +446,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             rest.pop("refusal", None)
         rest.pop("function_call", None)
         rest.pop("tool_calls", None)
-        if calls := self._silent_calls(source, before, choice):
-            rest["tool_calls"] = calls
         return rest
-
-    def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
-        """Return the entries of `tool_calls` without an event (a repeated id), with the numbers that their calls have
-        now."""
-        with_events = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
-        blocks = {
-            start.wire_index: block
-            for block, start in reversed(self.starts.items())
-            if start.choice == choice and block in self.numbers
-        }
-        silent: list[Json] = []
-        for item, call in mappings(source.get("tool_calls")):
-            block = blocks.get(number(call.get("index")) or 0)
-            if item not in with_events and block is not None:
-                silent.append({**call, "index": self.numbers[block]})
-        return silent
 
     def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         """Put a piece into a delta. `source`: the delta that the events were read from."""
@@ -483,9 +463,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         if piece.calls:
             if delta.get("content") == "" and not piece.texts["text"]:
                 delta.pop("content")
-            silent = delta.get("tool_calls")
-            made = self.entries(source, piece, numbered=True)
-            delta["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
+            delta["tool_calls"] = self.entries(source, piece, numbered=True)
         if piece.legacy:
             delta["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
         if lead:
