@@ -341,11 +341,8 @@ class ChoiceWriter:
         start = self.start_of(event)
         return start.kind if start is not None else None
 
-    def deltas(self, events: Sequence[Event], kind: Kind) -> list[Delta]:
-        return [event for event in events if isinstance(event, Delta) and self.kind_of(event) == kind]
-
     def text_for(self, events: Sequence[Event], kind: Kind) -> str:
-        return text_of(self.deltas(events, kind))
+        return text_of(event for event in events if self.kind_of(event) == kind)
 
 
 class ChoiceStreamWriter(ChoiceWriter, ABC):

@@ -597,11 +597,8 @@ class PartialArguments:
 
 
 def _tokens(path: str) -> list[str | int]:
-    found: list[str | int] = []
-    for match in _TOKEN.finditer(path):
-        name, digits, one, two = match.groups()
-        found.append(int(digits) if digits is not None else next(key for key in (name, one, two) if key is not None))
-    return found
+    found = (match.groups() for match in _TOKEN.finditer(path))
+    return [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
 
 
 def _opening(token: str | int) -> str:

@@ -407,7 +407,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         # Unchanged text keeps its form.
         kept = {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
         rest = self.rest(source, before, kept)
-        if not isinstance(rest.get("content"), str | list | None) and not self.deltas(after, "opaque"):
+        if not isinstance(rest.get("content"), str | list | None) and not self.text_for(after, "opaque"):
             rest["content"] = ""  # content of another type has become text
         pieces = list(self.pieces(after))
         if not pieces:

@@ -366,7 +366,13 @@ class Reader(ReplyReader):
             case _ if kind in _HEADS:
                 self._meta(mapping(document.get("response")), frame)
             case _ if kind in ENDS:
-                self._end(kind, mapping(document.get("response")), frame)
+                status = kind.removeprefix("response.")
+                self._response({"status": status, **mapping(document.get("response"))}, frame)
+                if status == "completed" and self._unfinished:
+                    detail = f"output item {min(self._unfinished)} was never done"
+                    self.out.append(StreamViolation("unfinished-part", detail, frame))
+                self.is_done = True
+                self.out.append(Done(frame))
             case "error":
                 self.out.append(Failure(error_of(document) or dict(document), frame))
             case "" if document.get("object") == "response":
@@ -437,14 +443,6 @@ class Reader(ReplyReader):
         self._unfinished.discard(index)
         if (block := self._blocks.get(f"/output/{index}")) is not None:
             self.out.append(Close(block, frame))
-
-    def _end(self, kind: str, response: Mapping[str, Json], frame: Frame) -> None:
-        self._response({"status": kind.removeprefix("response."), **response}, frame)
-        if kind == "response.completed" and self._unfinished:
-            detail = f"output item {min(self._unfinished)} was never done"
-            self.out.append(StreamViolation("unfinished-part", detail, frame))
-        self.is_done = True
-        self.out.append(Done(frame))
 
     def _index(self, document: Mapping[str, Json], item: Mapping[str, Json] | None = None) -> int:
         index = number(document.get("output_index"))
