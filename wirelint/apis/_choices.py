@@ -458,10 +458,6 @@ def _stays(event: Event, counts_removed: bool) -> bool:
     return isinstance(event, (Other, ReplyMeta, Usage, Failure))
 
 
-def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
-    return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
-
-
 def is_empty_call(call: Mapping[str, Json]) -> bool:
     """Return True if a `function_call` has neither a name nor arguments."""
     return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
@@ -482,7 +478,7 @@ def _wrapped(call: Json) -> Json:
     return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
 
 
-def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
+def _without_empty(choice: dict[str, Json], dropped: frozenset[FaultKind]) -> dict[str, Json]:
     """Return a candidate without the empty members, and with misshapen calls written anew, if the violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
@@ -509,7 +505,8 @@ class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
         self.note(out)
         listed = document.get("choices")
         choices: list[Json] = list(listed) if isinstance(listed, list) else []
-        dropped = {kind for kind in REPEATED if _has(kind, events) and not _has(kind, out)}
+        kinds = [{one.kind for one in some if isinstance(one, StreamViolation)} for some in (events, out)]
+        dropped = (REPEATED & kinds[0]) - kinds[1]
         for position, choice in mappings(choices):
             index = index_of(choice, position)
             before, after = self.of_choice(events, index), self.of_choice(out, index)

@@ -114,12 +114,9 @@ def tool_choice(choice: Json) -> ToolChoice:
 def is_conversation(body: Mapping[str, Json]) -> bool:
     """Return True if a body has the shape that all chat APIs share: a list of messages, each with a role."""
     messages = body.get("messages")
-    if not isinstance(messages, list):
+    if not isinstance(messages, list) or not messages:
         return False
-    for message in messages:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            return False
-    return bool(messages)
+    return not [one for one in messages if not isinstance(one, dict) or not isinstance(one.get("role"), str)]
 
 
 MISSHAPEN = "content as "
