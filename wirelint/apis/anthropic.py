@@ -16,7 +16,6 @@ input into the start and repeat it in the deltas, so the two are kept apart.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
@@ -128,15 +127,19 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     messages = body.get("messages")
     first = mapping(messages[0]) if isinstance(messages, list) and messages else {}
     compacted = any(block.get("type") == "compaction" for _, block in mappings(first.get("content")))
-    request = Request(
+    model, stream = text(body.get("model")) or "", body.get("stream") is True
+    if not model and (found := _HOSTED.search(path)) is not None:
+        model = unquote(found["bedrock"] or found["vertex"])
+        stream = stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
+    return Request(
         api="anthropic.messages",
-        model=text(body.get("model")) or "",
+        model=model,
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
         tool_choice=tool_choice(choice),
         parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
-        stream=body.get("stream") is True,
+        stream=stream,
         hosted=bool(body.get("mcp_servers") or body.get("container")) or any(tool.hosted for tool in tools),
         # A message thread keeps the tools that it was created with, and refuses to get them again.
         tools_known=not is_thread and not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
@@ -144,11 +147,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         on_server="before" if is_thread or compacted else "nothing",
         previous=(text(thread.get("previous_message_id")) or None) if is_thread else None,
     )
-    found = _HOSTED.search(path) if request.model == "" else None
-    if found is None:
-        return request
-    streamed = request.stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
-    return dataclasses.replace(request, model=unquote(found["bedrock"] or found["vertex"]), stream=streamed)
 
 
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
