@@ -22,9 +22,7 @@ from wirelint.apis.gemini_writer import (
     MEMBERS,
     StreamWriter,
     WholeWriter,
-    arguments_of,
     camel,
-    hosted_name,
     kind_of,
     member,
     several,
@@ -194,11 +192,14 @@ def _start_of(
     id_ = text(inner.get("id")) or None
     match kind:
         case "functionCall":
-            name, given = text(inner.get("name")) or None, arguments_of(inner)
+            name, given = text(inner.get("name")) or None, inner.get("args")
+            given = {} if given is None else given  # a call without arguments leaves them out
             return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
         case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
             hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
-            return Start(0, hosted, pointer, choice, frame, id=id_, name=hosted_name(kind, inner), item=item)
+            is_code = kind in ("executableCode", "codeExecutionResult")
+            tool = "code_execution" if is_code else (text(value_of(inner, "toolType")) or kind).lower()
+            return Start(0, hosted, pointer, choice, frame, id=id_, name=tool, item=item)
         case _:
             return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
 

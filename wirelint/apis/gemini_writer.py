@@ -105,19 +105,6 @@ def kind_of(part: Mapping[str, Json]) -> tuple[str, str, Json]:
     return ("text", "text", "") if value_of(part, "thoughtSignature") else ("", "", None)
 
 
-def hosted_name(kind: str, inner: Mapping[str, Json]) -> str:
-    """Return the provider's tool that a part is about."""
-    if kind in ("executableCode", "codeExecutionResult"):
-        return "code_execution"
-    return (text(value_of(inner, "toolType")) or kind).lower()
-
-
-def arguments_of(call: Mapping[str, Json]) -> Json:
-    """Return the arguments of a call. A call without any leaves them out."""
-    given = call.get("args")
-    return {} if given is None else given
-
-
 # --- the wrapper of Code Assist ---------------------------------------------------------------------------------------
 
 REPLY = "/response"
