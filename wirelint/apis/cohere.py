@@ -265,8 +265,7 @@ class StreamWriter(BlockStreamWriter):
     ending = (Finish, Usage, Done)
     sends_empty_deltas = False
 
-    def group_of(self, start: Start) -> str:
-        return _group_of(start)
+    group_of = staticmethod(_group_of)
 
     def group_of_event(self, kind: str) -> str:
         return _CONTENT if kind.startswith("content-") else _CALL
