@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from wirelint.apis.reading import (
     DONE,
@@ -207,6 +208,8 @@ class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
     has_done_marker = True
+    evidence: ClassVar[tuple[str, ...]] = ()
+    """Members of a document that only a search of the provider adds."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
@@ -244,6 +247,9 @@ class ChoiceReader(ReplyReader):
         if counts and (usage := mapping(counts)):
             self._counted = True
             self.out.append(Usage(usage, frame))
+        for name in self.evidence:
+            if document.get(name):
+                self.add_once(0, name, f"/{name}", frame)
         return ()
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -107,6 +107,8 @@ def _is_host(host: str, domains: Sequence[str]) -> bool:
 class Reader(ChoiceReader):
     """Reader of replies. The index identifies the calls of a stream; a missing index reads as 0, as clients read it."""
 
+    evidence = ("citations", "search_results")
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.calls: dict[int, int] = {}
@@ -116,13 +118,6 @@ class Reader(ChoiceReader):
         self._pointers: dict[int, str] = {}
         self._repeated: set[int] = set()
         self._without_reason: set[int] = set()
-
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
-        super().read_document(document, frame, alone=alone)
-        for name in ("citations", "search_results"):
-            if document.get(name):
-                self.add_once(0, name, f"/{name}", frame)
-        return ()
 
     def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))
