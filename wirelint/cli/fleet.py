@@ -1,6 +1,6 @@
 """The option `--ray`: the workers of a Ray cluster check captures, and write the tables of their findings.
 
-Theory of operation. A partition of the captures (`capture.partition`), the unit of `--jobs`, is a plain task of Ray: it
+Theory of operation. A partition of the captures (`capture.offline`), the unit of `--jobs`, is a plain task of Ray: it
 is a chain of files with a ledger, it writes its results itself, and only counts come back. Ray Data would move blocks of
 rows between steps, and here is one step.
 

@@ -1,6 +1,6 @@
 """The option `--jobs`: captures are shared out among processes, with the results of one process.
 
-The unit of work is a partition of the captures (`capture.partition`), so the results do not depend on the number of
+The unit of work is a partition of the captures (`capture.offline`), so the results do not depend on the number of
 processes.
 """
 
