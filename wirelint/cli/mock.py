@@ -16,11 +16,9 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
-from wirelint.mock.fault import Fault
+from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
-from wirelint.mock.service import APIS
-from wirelint.mock.tools import NAME as TOOLS_NAME
-from wirelint.mock.tools import PATH as TOOLS_PATH
+from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
 
 _MILLISECONDS = click.FloatRange(0, 60_000)
 
