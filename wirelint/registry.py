@@ -244,9 +244,11 @@ def summary(rule: Rule) -> str:
 
 def page_url(name: str) -> str:
     """Return the address of a rule's page in the documentation; empty for a rule that wirelint does not ship."""
-    return f"{DOCUMENTATION}rules/{name}/" if name in _shipped_names() else ""
+    return f"{DOCUMENTATION}rules/{name}/" if name in shipped_names() else ""
 
 
 @cache
-def _shipped_names() -> frozenset[str]:
-    return frozenset(path.stem[6:].replace("_", "-") for path in shipped("rules").glob("[a-z]*.py"))
+def shipped_names() -> dict[str, str]:
+    """Return the codes of the shipped rules by name, from the names of their files."""
+    files = sorted(path.stem for path in shipped("rules").glob("[a-z]*.py"))
+    return {stem[6:].replace("_", "-"): stem[:5].upper() for stem in files}

@@ -17,9 +17,8 @@ from tests.cli.test_check import CLEAN, CUT, write
 from tests.test_registry import draft
 from wirelint.capture.offline import Checked
 from wirelint.cli import jobs
-from wirelint.cli.jobs import Workers
+from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import Selection
-from wirelint.cli.progress import Bar, size_of
 
 CHECK = "    def check_reply("
 FAILS = "    def check_request(self, exchange, ledger):\n        raise SystemExit('gone')\n\n" + CHECK

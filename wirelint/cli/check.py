@@ -27,7 +27,7 @@ from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import (
     Selection,
     folders_option,
@@ -44,7 +44,6 @@ from wirelint.cli.options import (
     results,
     rule_options,
 )
-from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Scopes, file_states

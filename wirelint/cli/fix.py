@@ -21,11 +21,11 @@ from wirelint.capture.offline import fix as fix_records
 from wirelint.capture.readers import Problem, captures_below, open_source, read, storage
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
-from wirelint.cli import completion
 from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import (
     Selection,
+    complete_paths,
     fix_options,
     force_option,
     format_option,
@@ -34,7 +34,6 @@ from wirelint.cli.options import (
     paths_argument,
     rule_options,
 )
-from wirelint.cli.progress import Bar, size_of
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
@@ -66,7 +65,7 @@ class _Job:
 @guided("fix")
 @paths_argument
 @click.option(
-    "-o", "--output", metavar="OUT", shell_complete=completion.complete_paths,
+    "-o", "--output", metavar="OUT", shell_complete=complete_paths,
     help="Where to write the fixed captures; - is standard output.",
 )  # fmt: skip
 @click.option("--diff", is_flag=True, help="Print the changes as unified diffs and write nothing.")

@@ -34,8 +34,8 @@ from wirelint.capture.partition import Partition, partitions
 from wirelint.capture.readers import Problem, storage
 from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged
+from wirelint.cli.jobs import Bar, size_of
 from wirelint.cli.options import Selection, failure_text, inform
-from wirelint.cli.progress import Bar, size_of
 from wirelint.model import Json
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted, printable

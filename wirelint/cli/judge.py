@@ -45,7 +45,7 @@ from wirelint.text.escaping import counted, printable, shorten
 from wirelint.text.pointers import at
 
 if TYPE_CHECKING:
-    from wirelint.cli.progress import Bar
+    from wirelint.cli.jobs import Bar
 
 _CLAIMS = {"fabricated-call", "fabricated-result", "intent-without-call", "ungrounded-answer", "mcp-error-swallowed"}
 _SAMPLES, _TIMEOUT = 2, 120.0

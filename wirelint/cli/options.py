@@ -1,9 +1,10 @@
-"""Options that several commands share: paths, the choice of rules, output; and messages on stderr."""
+"""Options that several commands share: paths, the choice of rules, output; their completion; and messages on stderr."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from wirelint.capture.readers.storage import place_of
-from wirelint.cli import completion
-from wirelint.registry import Registry, RuleError
+from wirelint.registry import Registry, RuleError, shipped_names
 from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 JUDGE_KEY = "WIRELINT_JUDGE_KEY"
 """Environment variable with the key of the judge's endpoint."""
+_MOST = 500
+"""Exchanges of a capture that are read for completion, while the user waits."""
 _TIMES = tuple(field.name for field in fields(Limits))
 
 
@@ -48,6 +51,36 @@ def failure_text(culprit: str, error: Exception) -> str:
 def inform_failure(culprit: str, error: Exception) -> None:
     """Print the failure of a rule or of a reader."""
     inform(failure_text(culprit, error))
+
+
+# --- shell completion -------------------------------------------------------------------------------------------------
+
+
+complete_paths = click.Path().shell_complete
+
+
+def complete_rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of rules, or codes if a code was begun; the last of several separated by commas."""
+    before, comma, begun = incomplete.rpartition(",")
+    given, names = set(before.split(",")), shipped_names().items()
+    words = [(code, name) if begun[:1].isupper() else (name, code) for name, code in names if name not in given]
+    words.append(("ALL", "every rule"))
+    return [CompletionItem(f"{before}{comma}{word}", help=about) for word, about in words if word.startswith(begun)]
+
+
+def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the ids in the capture that the first argument names."""
+    target = ctx.params.get("target")
+    if not isinstance(target, str) or not Path(target).exists():
+        return []
+    from wirelint.capture.readers import Problem, read
+
+    # The command reports errors in a capture; here an error message would appear in the command line being typed.
+    with contextlib.suppress(Exception):
+        items = itertools.islice(read([target]), _MOST)
+        ids = dict.fromkeys(item.id for item in items if not isinstance(item, Problem))
+        return [CompletionItem(name) for name in ids if name.startswith(incomplete)]
+    return []
 
 
 # --- the choice of rules ----------------------------------------------------------------------------------------------
@@ -132,7 +165,7 @@ class Selection:
 
 
 def _rule_option(name: str, text: str) -> Callable[[Command], Command]:
-    return click.option(name, multiple=True, metavar="RULE", shell_complete=completion.complete_rules, help=text)
+    return click.option(name, multiple=True, metavar="RULE", shell_complete=complete_rules, help=text)
 
 
 folders_option = click.option(
@@ -246,7 +279,7 @@ def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
 
 
 paths_argument = click.argument(
-    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=completion.complete_paths
+    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths
 )
 occurrences_option = click.option(
     "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."

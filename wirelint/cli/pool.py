@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 import click
 
 from wirelint.capture.offline import Checked, Report
+from wirelint.cli.jobs import Bar, Counts, Meter
 from wirelint.cli.options import failure_text
-from wirelint.cli.progress import Bar, Counts, Meter
 from wirelint.settings import Scopes
 
 Task = TypeVar("Task")

@@ -14,7 +14,7 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.readers import storage
 from wirelint.capture.readers.storage import place_of
 from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import (
     Selection,
     format_option,
@@ -25,7 +25,6 @@ from wirelint.cli.options import (
     paths_argument,
     rule_options,
 )
-from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.prices import CURE, price_table
 from wirelint.text.escaping import counted

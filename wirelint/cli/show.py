@@ -18,11 +18,17 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.readers.storage import is_url, place_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
-from wirelint.cli import completion
 from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
-from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
-from wirelint.cli.progress import Bar
+from wirelint.cli.jobs import Bar, Workers
+from wirelint.cli.options import (
+    Selection,
+    complete_exchanges,
+    complete_paths,
+    format_option,
+    inform,
+    occurrences_option,
+    rule_options,
+)
 from wirelint.model import Reasoning, Refusal, Text, ToolCall, ToolResult
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import render_wire
@@ -32,8 +38,8 @@ from wirelint.view.text import list_conversations, render_conversation, render_d
 
 
 @guided("show")
-@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=completion.complete_paths)
-@click.argument("exchange", required=False, metavar="[ID]", shell_complete=completion.complete_exchanges)
+@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=complete_paths)
+@click.argument("exchange", required=False, metavar="[ID]", shell_complete=complete_exchanges)
 @rule_options(policy=True)
 @click.option(
     "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
