@@ -27,7 +27,7 @@ from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.settings import load_rules
 from wirelint.view.findings import MARKS, STYLES, place, visible
-from wirelint.view.screen import Screen, hung
+from wirelint.view.screen import Screen, hung, in_columns
 
 _TITLES = ("code", "name", "severity", "layer", "fix")
 _SUMMARY_WIDTH = 60
@@ -82,23 +82,20 @@ def rules(selection: Selection, output_format: str) -> None:
 
 def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     """Yield a line per rule; on a narrow terminal the summary is below it."""
-    rows = [(rule.code, rule.name, rule.graded or rule.severity, rule.layer, fix_words(rule)) for rule in rules]
-    widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
-    room = sum(widths) + 2 * len(widths)
-    is_wide = width >= room + _SUMMARY_WIDTH
-    titles = "".join(f"{title:<{size}}  " for title, size in zip(_TITLES, widths, strict=True))
-    yield Text(f"{titles}what is wrong" if is_wide else titles.rstrip(), "dim")
-    for rule, row in zip(rules, rows, strict=True):
-        line = Text()
-        for number, (cell, size) in enumerate(zip(row, widths, strict=True)):
-            style = "bold" if number == 1 else STYLES[rule.graded or rule.severity] if number == 2 else ""
-            line.append(f"{cell:<{size}}", style).append("  ")
-        if is_wide:
-            yield from hung(line.append(summary(rule)), width, 0, room)
-        else:
-            line.rstrip()
-            yield line
-            yield from hung(Text(summary(rule), "dim"), width, widths[0] + 2)
+    rows = [[Text(title, "dim") for title in _TITLES]]
+    for rule in rules:
+        severity = rule.graded or rule.severity
+        cells = Text(rule.code), Text(rule.name, "bold"), Text(severity, STYLES[severity]), rule.layer, fix_words(rule)
+        rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
+    room = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+    texts = [Text("what is wrong", "dim"), *(Text(summary(rule)) for rule in rules)]
+    if width >= room + _SUMMARY_WIDTH:
+        for line in in_columns([*row, text] for row, text in zip(rows, texts, strict=True)):
+            yield from hung(line, width, 0, room)
+        return
+    for number, (line, text) in enumerate(zip(in_columns(rows), texts, strict=True)):
+        yield line
+        yield from hung(Text(text.plain, "dim"), width, max(len(row[0]) for row in rows) + 2) if number else ()
 
 
 # --- a manual ---------------------------------------------------------------------------------------------------------
