@@ -122,9 +122,9 @@ class Statistics:
             title, *lines = in_columns([[Text(title, "dim") for title in _COLUMNS], *cells], {0})
             console.print_lines([title, *(part for line in lines for part in hung(line, console.width, 0, hang))])
 
-    def summary(self, problems: int = 0) -> str:
-        """Return one line for the end of a run. `problems`: inputs that could not be read and are not counted as
-        clean."""
+    def summary(self, problems: int = 0, *, hints: bool = False) -> str:
+        """Return one line for the end of a run. `problems`: inputs that could not be read and are not counted as clean.
+        `hints`: add a line with the number of fixable findings and the command, if there are any."""
         found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
@@ -138,14 +138,13 @@ class Statistics:
         if self.partial:
             unread += f"; {counted(self.partial, 'exchange')} read in part (wirelint show has the reasons)"
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
-        return f"{read}: {found or nothing}{unread}{again}"
-
-    def hint(self) -> str:
-        """Return the number of fixable findings and the command, in one line; empty if none is fixable."""
+        line = f"{read}: {found or nothing}{unread}{again}"
         safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
+        if not hints or not (safe or unsafe):
+            return line
         if not safe:
-            return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
-        return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
+            return f"{line}\n{unsafe} fixable with wirelint fix --unsafe-fixes"
+        return f"{line}\n{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
 
 @dataclass(slots=True)
