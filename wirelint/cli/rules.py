@@ -8,7 +8,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import NamedTuple, get_args
@@ -300,18 +300,22 @@ def refreshed(text: str) -> str:
 def _options() -> str:
     from wirelint.addon.options import OPTIONS
 
-    rows = ["| option | default | what it does |", "|---|---|---|"]
-    for option in OPTIONS:
-        default = f"`{option.default}`" if option.default else "none"
-        rows.append(f"| `{option.name}` | {default} | {option.help} |")
-    return "\n".join(rows)
+    rows = [(f"`{one.name}`", f"`{one.default}`" if one.default else "none", one.help) for one in OPTIONS]
+    return "\n".join(_markdown(("option", "default", "what it does"), rows))
 
 
 def _commands() -> str:
     from wirelint.cli import COMMANDS
 
-    rows = [f"| [`wirelint {name}`](#wirelint-{name}) | {entry.about} |" for name, entry in COMMANDS.items()]
-    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+    rows = [(f"[`wirelint {name}`](#wirelint-{name})", entry.about) for name, entry in COMMANDS.items()]
+    return "\n".join(_markdown(("command", "what it does"), rows))
+
+
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def _help() -> str:
@@ -360,18 +364,21 @@ def rule_pages(rules: Sequence[Rule]) -> dict[str, str]:
 
 
 def _index(rules: Sequence[Rule]) -> str:
-    lines = ["# The rules", ""]
-    lines += [
-        "Each rule has a page: what it finds, why that is bad, an example, when it stays silent, what its fix does."
+    lines = [
+        "# The rules",
+        "",
+        "Each rule has a page: what it finds, why that is bad, an example, when it stays silent, what its fix does.",
+        "`wirelint rule NAME` prints the page in a terminal. *Safe* and *unsafe* fixes are explained under",
+        "[Repair traffic](../fixes.md); rules without a fix only report.",
     ]
-    lines += ["`wirelint rule NAME` prints the page in a terminal. *Safe* and *unsafe* fixes are explained under"]
-    lines += ["[Repair traffic](../fixes.md); rules without a fix only report."]
     for prefix in dict.fromkeys(rule.code[:2] for rule in rules):
-        lines += ["", f"## {_FAMILIES.get(prefix, prefix)}", ""]
-        lines += ["| code | rule | severity | layer | fix | what is wrong |", "|---|---|---|---|---|---|"]
-        for rule in (rule for rule in rules if rule.code[:2] == prefix):
-            cells = rule.code, f"[`{rule.name}`]({rule.name}.md)", rule.severity, rule.layer, fix_words(rule)
-            lines.append(f"| {' | '.join(cells)} | {summary(rule)} |")
+        rows = [
+            (one.code, f"[`{one.name}`]({one.name}.md)", one.severity, one.layer, fix_words(one), summary(one))
+            for one in rules
+            if one.code[:2] == prefix
+        ]
+        titles = ("code", "rule", "severity", "layer", "fix", "what is wrong")
+        lines += ["", f"## {_FAMILIES.get(prefix, prefix)}", "", *_markdown(titles, rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -260,23 +260,13 @@ class Card:
                 getattr(self, name).append(value)
 
 
-class Cards:
-    """Cards by provider and model. `left_out` counts exchanges that are not with a model."""
-
-    def __init__(self) -> None:
-        self._cards: dict[tuple[str, str], Card] = {}
-        self.left_out = 0
-
-    def add(self, seen: Observation | None) -> None:
-        if seen is None:
-            self.left_out += 1
-            return
+def cards_of(observations: Iterable[Observation]) -> list[Card]:
+    """Return the cards of models at providers, most exchanges first."""
+    cards: dict[tuple[str, str], Card] = {}
+    for seen in observations:
         key = seen.provider, seen.model
-        self._cards.setdefault(key, Card(*key)).add(seen)
-
-    def ordered(self) -> list[Card]:
-        """Return the cards, most exchanges first."""
-        return sorted(self._cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
+        cards.setdefault(key, Card(*key)).add(seen)
+    return sorted(cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
 
 
 # --- tokens and cost of conversations and runs ------------------------------------------------------------------------
@@ -301,28 +291,17 @@ def prompt_of(items: Sequence[Checked]) -> str:
     return shorten(next(filter(None, words), ""), _PROMPT)
 
 
-class Bills:
-    """Bills by conversation, or by run, in the order of the files."""
-
-    def __init__(self, by: Literal["conversation", "run"]) -> None:
-        self._by = by
-        self._bills: dict[tuple[str, str], Bill] = {}
-        self.left_out = 0
-
-    def add(self, seen: Observation | None) -> None:
-        if seen is None:
-            self.left_out += 1
-            return
-        name = seen.conversation if self._by == "conversation" else ""
-        bill = self._bills.setdefault((seen.source, name), Bill(seen.source, name))
+def bills_of(observations: Iterable[Observation], by: str) -> list[Bill]:
+    """Return the bills by `conversation`, or by `run`, in the order of the files."""
+    bills: dict[tuple[str, str], Bill] = {}
+    for seen in observations:
+        key = seen.source, seen.conversation if by == "conversation" else ""
+        bill = bills.setdefault(key, Bill(*key))
         bill.prompt = bill.prompt or seen.prompt
         bill.models[seen.model] += 1
         if seen.answered:
             bill.spending.add(seen.tokens, seen.cost)
-
-    @property
-    def all(self) -> list[Bill]:
-        return [*self._bills.values()]
+    return [*bills.values()]
 
 
 # --- one run against another ------------------------------------------------------------------------------------------
@@ -372,19 +351,14 @@ class Comparison:
         self.similar += ends[0] == ends[1] and tools[:1] == tools[1:]
 
 
-def compare(
-    reference: Iterable[Observation | None], candidate: Iterable[Observation | None]
-) -> tuple[list[Comparison], int]:
+def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) -> tuple[list[Comparison], int]:
     """Compare the candidate's models with the reference. Also returns the number of requests only the reference has."""
     known: defaultdict[str, _Answers] = defaultdict(_Answers)
     for seen in reference:
-        if seen is not None:
-            known[seen.key[0]].add(seen)
+        known[seen.key[0]].add(seen)
     found: dict[tuple[str, str], Comparison] = {}
     matched: set[str] = set()
     for seen in candidate:
-        if seen is None:
-            continue
         name, key = (seen.provider, seen.model), seen.key[0]
         comparison = found.setdefault(name, Comparison(*name, Card(*name), Card("reference", "")))
         answers = known.get(key)
