@@ -6,28 +6,32 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
-from wirelint.launch.demo.comparison import Score, compare
+from wirelint.launch.demo.comparison import compare
 from wirelint.launch.processes import StartError
 from wirelint.mock import serve
 from wirelint.testing import Process
 from wirelint.view.findings import MARKS, STYLES, visible
-from wirelint.view.screen import Screen
+from wirelint.view.screen import Screen, in_columns
 
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 """Seconds; the usual limits would make the demo slow."""
+_COMPARED = (
+    "calls that succeeded",
+    "calls the client could not run",
+    "replies that end with tool_calls",
+    "replies that end with stop",
+)
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
@@ -164,18 +168,17 @@ def _compare_vendor(console: Screen) -> int:
         "their vendor of Kimi K2 makes faults that users have reported\n",
         soft_wrap=True,
     )
-    table = Table("", "without wirelint", f"with {_REPAIRS}", box=None, header_style="dim", pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows: list[tuple[str, Callable[[Score], str]]] = [
-        ("calls that succeeded", lambda score: f"{score.succeeded:,} ({score.share:.0%})"),
-        ("calls the client could not run", lambda score: f"{score.refused:,}"),
-        ("replies that end with tool_calls", lambda score: f"{score.finishes['tool_calls']:,}"),
-        ("replies that end with stop", lambda score: f"{score.finishes['stop']:,}"),
+    shown = [
+        (
+            f"{score.succeeded:,} ({score.share:.0%})",
+            f"{score.refused:,}",
+            f"{score.finishes['tool_calls']:,}",
+            f"{score.finishes['stop']:,}",
+        )
+        for score in (without, repaired)
     ]
-    for title, shown in rows:
-        table.add_row(title, shown(without), shown(repaired))
-    console.print(table)
+    heads = [Text(head, "dim") for head in ("", "without wirelint", f"with {_REPAIRS}")]
+    console.print_lines(in_columns([heads, *zip(_COMPARED, *shown, strict=True)], {1, 2}))
     made = ", ".join(f"{name} {count:,}" for name, count in repaired.repairs.most_common())
     console.print(
         f"\n[dim]fixes:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True

@@ -79,12 +79,24 @@ class _Task:
 
 
 def check_on_ray(
-    address: str, paths: Sequence[str], output: str, selection: Selection, jobs: int | None, *, interleaved: bool
+    address: str,
+    paths: Sequence[str],
+    output: str | None,
+    selection: Selection,
+    jobs: int | None,
+    interleaved: bool,
+    has_others: bool,
 ) -> int:
     """Check captures on a Ray cluster, or on one that is started here if the address is empty. Return the exit status.
 
-    Raises click.ClickException without the extra `ray`, if there is no such cluster, and for an unusable output.
+    Raises click.ClickException without the extra `ray`, if there is no such cluster, for an unusable output, and if there
+    are other options that `--ray` excludes.
     """
+    if output is None or output == "-" or "-" in paths or has_others:
+        raise click.UsageError(
+            "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
+        )
+    output = storage.place_of(output)
     ray = _import_ray()
     rules, totals = selection.scopes(), Totals()
     folder, key = os.getcwd(), new_key()

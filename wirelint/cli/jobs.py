@@ -117,8 +117,8 @@ class Bar:
 
     @cached_property
     def files(self) -> Sequence[str]:
-        """The captures that the paths name, in order; a folder without captures stands for itself."""
-        return [file for path in self.paths for file in _files(path)]
+        """The captures that the paths name, in order."""
+        return [file for path in self.paths for file in files_of(path)]
 
     @cached_property
     def size(self) -> int:
@@ -177,29 +177,26 @@ class Bar:
         if self._progress is not None and self._progress.live.is_started and (before is None or before.isatty()):
             self._progress.stop()
 
-    def _make(self) -> Progress:
-        # 20 ms, which few runs need.
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-
-        made = Progress(
-            TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
-            TextColumn("{task.fields[text]}"), TransferSpeedColumn(), TimeRemainingColumn(),
-            console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
-        made.add_task(self._verb, total=self.size or None, text="")
-        return made
-
     def _draw(self) -> None:
         records, done = self.counts[0], self.counts[1]
         text = f"{int(records):,} exchanges, {decimal(int(done))}{self._note}"
         if self._progress is None:
-            self._progress = self._make()
+            # 20 ms, which few runs need.
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
+                TextColumn("{task.fields[text]}"), TransferSpeedColumn(), TimeRemainingColumn(),
+                console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+            )  # fmt: skip
+            self._progress.add_task(self._verb, total=self.size or None, text="")
         self._progress.update(self._progress.task_ids[0], completed=done, text=text)
         self._progress.start()
         self._progress.refresh()
 
 
-def _files(path: str) -> Sequence[str]:
+def files_of(path: str) -> Sequence[str]:
+    """Return the captures that a path names; a folder without captures stands for itself."""
     try:
         below = [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else []
     except OSError:  # the reader reports the error
@@ -232,11 +229,12 @@ class Workers:
     def __init__(self, jobs: int | None, bar: Bar, load: Callable[[], Scopes], *, interleaved: bool = False) -> None:
         self._bar, self._load = bar, load
         self._partitions = list(partitions(bar.files, size_of, interleaved=interleaved))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         is_small = jobs is None and bar.size < _SMALL
         if jobs == 1 or is_small or "-" in bar.paths:
             self.processes = 1
         else:
-            self.processes = min(jobs or _cores(), max(len(self._partitions), len(set(bar.files))))
+            self.processes = min(jobs or cores, max(len(self._partitions), len(set(bar.files))))
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -289,11 +287,6 @@ class Workers:
                 batch, size = [], size_of(item)
             batch.append(item)
         yield batch
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _check(

@@ -149,15 +149,14 @@ def list_faults() -> str:
 def _details(fault: Fault) -> list[str]:
     options = [f"mode={' | '.join(fault.modes)}"] if fault.modes else []
     options += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
-    details = list(options)
     if fault.tools is not None:
-        return [*details, f"at POST {TOOLS_PATH}"]
-    unable = [name for name in _API_NAMES if name not in _apis(fault)]
-    if fault.stream or unable:
-        where = "streams only" if fault.stream else ""
-        but = f"not at {', '.join(unable)}" if len(unable) <= len(_API_NAMES) // 2 else f"at {', '.join(_apis(fault))}"
-        details.append("; ".join(filter(None, (where, but if unable else ""))))
-    return details
+        return [*options, f"at POST {TOOLS_PATH}"]
+    able = _apis(fault)
+    unable = [name for name in _API_NAMES if name not in able]
+    places = ["streams only"] if fault.stream else []
+    if unable:
+        places.append(f"not at {', '.join(unable)}" if len(unable) <= len(able) else f"at {', '.join(able)}")
+    return [*options, "; ".join(places)] if places else options
 
 
 _API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
@@ -23,9 +23,6 @@ from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
-
-if TYPE_CHECKING:
-    from wirelint.cli.judge import Judge
 
 Command = Callable[..., Any]
 JUDGE_KEY = "WIRELINT_JUDGE_KEY"
@@ -189,19 +186,17 @@ _RULES = (
 )  # fmt: skip
 
 
-def _limit_options() -> tuple[Callable[[Command], Command], ...]:
-    texts = {
-        "stall": "Report streams silent for longer than this.",
-        "burst": "Report streams that arrive all at once after a silence longer than this.",
-        "hang": "Report requests without a response for longer than this.",
-    }
-    seconds = click.FloatRange(0, min_open=True)
-    return tuple(
-        click.option(
-            f"--{name}", type=seconds, default=getattr(Limits(), name), show_default=True, metavar="SECONDS", help=text
-        )
-        for name, text in texts.items()
+_LIMITS = tuple(
+    click.option(
+        f"--{name}", type=click.FloatRange(0, min_open=True), default=getattr(Limits(), name), show_default=True,
+        metavar="SECONDS", help=text,
     )
+    for name, text in (
+        ("stall", "Report streams silent for longer than this."),
+        ("burst", "Report streams that arrive all at once after a silence longer than this."),
+        ("hang", "Report requests without a response for longer than this."),
+    )
+)  # fmt: skip
 
 
 def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Command], Command]:
@@ -216,7 +211,7 @@ def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Com
             set_ = tuple((name, time) for name, time in times.items() if source(name) is ParameterSource.COMMANDLINE)
             return command(selection=Selection(**chosen, times=set_), **given)
 
-        options = (*_RULES, *((policy_option,) if policy else ()), *(_limit_options() if limits else ()))
+        options = (*_RULES, *((policy_option,) if policy else ()), *(_LIMITS if limits else ()))
         for option in reversed(options):
             call = option(call)
         return call
@@ -259,20 +254,17 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         ) -> Any:
             if judge is None and (judge_fails or judge_model != "default"):
                 raise click.UsageError("--judge-model and --judge-fails need --judge URL")
-            made = _judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
-            return command(judge=made, **given)
+            if judge is None:
+                return command(judge=None, **given)
+            from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
+
+            return command(judge=Judge(judge, judge_model, judge_budget, fails=judge_fails), **given)
 
         for option in reversed(options if fails else options[:-1]):
             call = option(call)
         return call
 
     return decorate
-
-
-def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
-    from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
-
-    return Judge(url, model, budget, fails=fails)
 
 
 # --- input and output -------------------------------------------------------------------------------------------------

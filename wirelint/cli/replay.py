@@ -25,7 +25,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -189,7 +189,8 @@ def replay(
     jobs = plan.read(paths)
     if not jobs:
         return 2
-    folder = output or Path("replays", _folder_name(base, model))
+    name = f"{urlsplit(base).netloc}{f'-{model}' if model else ''}"
+    folder = output or Path("replays", re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:100])
     done = _finished(folder)
     left = [job for job in jobs if job.name not in done]
     if limits.money is not None:
@@ -244,11 +245,6 @@ def _key(base: str, name: str | None) -> str:
     if not found.isascii() or re.search(r"\s", found):
         raise click.UsageError(f"{printable(names[0])}: not a key; it holds blanks or other characters than ASCII")
     return found
-
-
-def _folder_name(base: str, model: str | None) -> str:
-    parts = urlsplit(base)
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{parts.netloc}{f'-{model}' if model else ''}")[:100]
 
 
 class _Plan:
@@ -313,7 +309,12 @@ class _Plan:
         headers = {name: value for name, value in headers.items() if "[redacted" not in value and value.isascii()}
         headers = {"content-type": "application/json"} | {name.lower(): value for name, value in headers.items()}
         headers |= {"accept-encoding": "identity", "user-agent": f"wirelint/{__version__}"}
-        self._require_served(api, url, headers, body)
+        parts, base = urlsplit(url), urlsplit(self._base).path
+        found = recognise("POST", parts.path, headers, decode_json(body), parts.netloc)
+        is_alike = found is not None and (found.name == api or {found.name, api} <= _ALIKE)
+        is_other = _ENDPOINT.search(base) is not None and parts.path != base  # the base URL belongs to another API
+        if not is_alike or is_other or (self._served is not None and api not in self._served):
+            raise _UnservedError(api)
         if self._key:
             name = "api-key" if self._host.endswith(".azure.com") else _KEY_HEADERS.get(api, "authorization")
             headers[name] = f"Bearer {self._key}" if name == "authorization" else self._key
@@ -337,15 +338,6 @@ class _Plan:
         pairs = [pair for pair in parse_qsl(captured.query, keep_blank_values=True) if not is_secret_parameter(pair[0])]
         query = "&".join(filter(None, (base.query, urlencode(pairs))))
         return urlunsplit((base.scheme, base.netloc, path, query, ""))
-
-    def _require_served(self, api: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Raise _UnservedError if the target is known for other APIs, or if its URL belongs to another one."""
-        parts, base = urlsplit(url), urlsplit(self._base).path
-        found = recognise("POST", parts.path, headers, decode_json(body), parts.netloc)
-        is_alike = found is not None and (found.name == api or {found.name, api} <= _ALIKE)
-        is_other = _ENDPOINT.search(base) is not None and parts.path != base
-        if not is_alike or is_other or (self._served is not None and api not in self._served):
-            raise _UnservedError(api)
 
 
 class _UnservedError(Exception):
@@ -434,7 +426,13 @@ def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _
         with response:
             reply.status, reply.headers = response.status, tuple(response.headers.items())
             reply.first_byte = now()
-            _receive(response, reply, now)
+            plain = decoder(response.headers.get("content-encoding"), _MOST_BODY)
+            while data := response.read1(_PIECE):
+                piece = plain.feed(data)
+                reply.chunks.append((now(), len(piece)))
+                reply.body += piece
+            if response.length:  # the connection ended before the announced length
+                raise ConnectionError(f"{response.length} bytes of the reply are missing")
     except (OSError, HTTPException, ValueError) as error:  # also of codings and headers
         reason = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
         slow = isinstance(reason, TimeoutError)
@@ -445,17 +443,6 @@ def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _
         reply.end = "upstream-died"
     reply.duration = now()
     return reply
-
-
-def _receive(response: HTTPResponse, reply: _Reply, now: Any) -> None:
-    """Read the body as it arrives. Raises OSError, HTTPException, ValueError."""
-    plain = decoder(response.headers.get("content-encoding"), _MOST_BODY)
-    while data := response.read1(_PIECE):
-        piece = plain.feed(data)
-        reply.chunks.append((now(), len(piece)))
-        reply.body += piece
-    if response.length:  # the connection ended before the announced length
-        raise ConnectionError(f"{response.length} bytes of the reply are missing")
 
 
 class _Run:
@@ -564,7 +551,7 @@ class _Run:
                 self._stop.set()
                 raise click.ClickException(f"{self._redactor.url(job.url)}: {why}; {_cure(reply, job)}")
             self.failures[why] += 1
-        checked = self._check(self._record(job, reply))
+        checked = check_record(self._record(job, reply), self._engine, inform_failure)
         tokens, spent = usage_of(checked)
         if good:
             self.answered += 1
@@ -602,9 +589,6 @@ class _Run:
             first = session.finish(made.end).timing.first_token
             made = replace(made, timing=Timing(reply.started, reply.first_byte, first, reply.duration))
         return self._redactor.record(made)
-
-    def _check(self, record: Record) -> Checked:
-        return check_record(record, self._engine, inform_failure)
 
 
 def _reason(reply: _Reply) -> str:

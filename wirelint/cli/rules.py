@@ -8,7 +8,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import NamedTuple, get_args
@@ -27,7 +27,7 @@ from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.settings import load_rules
 from wirelint.view.findings import MARKS, STYLES, place, visible
-from wirelint.view.screen import Screen, hung
+from wirelint.view.screen import Screen, hung, in_columns
 
 _TITLES = ("code", "name", "severity", "layer", "fix")
 _SUMMARY_WIDTH = 60
@@ -82,23 +82,20 @@ def rules(selection: Selection, output_format: str) -> None:
 
 def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     """Yield a line per rule; on a narrow terminal the summary is below it."""
-    rows = [(rule.code, rule.name, rule.graded or rule.severity, rule.layer, fix_words(rule)) for rule in rules]
-    widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
-    room = sum(widths) + 2 * len(widths)
-    is_wide = width >= room + _SUMMARY_WIDTH
-    titles = "".join(f"{title:<{size}}  " for title, size in zip(_TITLES, widths, strict=True))
-    yield Text(f"{titles}what is wrong" if is_wide else titles.rstrip(), "dim")
-    for rule, row in zip(rules, rows, strict=True):
-        line = Text()
-        for number, (cell, size) in enumerate(zip(row, widths, strict=True)):
-            style = "bold" if number == 1 else STYLES[rule.graded or rule.severity] if number == 2 else ""
-            line.append(f"{cell:<{size}}", style).append("  ")
-        if is_wide:
-            yield from hung(line.append(summary(rule)), width, 0, room)
-        else:
-            line.rstrip()
-            yield line
-            yield from hung(Text(summary(rule), "dim"), width, widths[0] + 2)
+    rows = [[Text(title, "dim") for title in _TITLES]]
+    for rule in rules:
+        severity = rule.graded or rule.severity
+        cells = Text(rule.code), Text(rule.name, "bold"), Text(severity, STYLES[severity]), rule.layer, fix_words(rule)
+        rows.append([Text(cell) if isinstance(cell, str) else cell for cell in cells])
+    room = sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+    texts = [Text("what is wrong", "dim"), *(Text(summary(rule)) for rule in rules)]
+    if width >= room + _SUMMARY_WIDTH:
+        for line in in_columns([*row, text] for row, text in zip(rows, texts, strict=True)):
+            yield from hung(line, width, 0, room)
+        return
+    for number, (line, text) in enumerate(zip(in_columns(rows), texts, strict=True)):
+        yield line
+        yield from hung(Text(text.plain, "dim"), width, max(len(row[0]) for row in rows) + 2) if number else ()
 
 
 # --- a manual ---------------------------------------------------------------------------------------------------------
@@ -303,18 +300,22 @@ def refreshed(text: str) -> str:
 def _options() -> str:
     from wirelint.addon.options import OPTIONS
 
-    rows = ["| option | default | what it does |", "|---|---|---|"]
-    for option in OPTIONS:
-        default = f"`{option.default}`" if option.default else "none"
-        rows.append(f"| `{option.name}` | {default} | {option.help} |")
-    return "\n".join(rows)
+    rows = [(f"`{one.name}`", f"`{one.default}`" if one.default else "none", one.help) for one in OPTIONS]
+    return "\n".join(_markdown(("option", "default", "what it does"), rows))
 
 
 def _commands() -> str:
     from wirelint.cli import COMMANDS
 
-    rows = [f"| [`wirelint {name}`](#wirelint-{name}) | {entry.about} |" for name, entry in COMMANDS.items()]
-    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+    rows = [(f"[`wirelint {name}`](#wirelint-{name})", entry.about) for name, entry in COMMANDS.items()]
+    return "\n".join(_markdown(("command", "what it does"), rows))
+
+
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def _help() -> str:
@@ -363,18 +364,21 @@ def rule_pages(rules: Sequence[Rule]) -> dict[str, str]:
 
 
 def _index(rules: Sequence[Rule]) -> str:
-    lines = ["# The rules", ""]
-    lines += [
-        "Each rule has a page: what it finds, why that is bad, an example, when it stays silent, what its fix does."
+    lines = [
+        "# The rules",
+        "",
+        "Each rule has a page: what it finds, why that is bad, an example, when it stays silent, what its fix does.",
+        "`wirelint rule NAME` prints the page in a terminal. *Safe* and *unsafe* fixes are explained under",
+        "[Repair traffic](../fixes.md); rules without a fix only report.",
     ]
-    lines += ["`wirelint rule NAME` prints the page in a terminal. *Safe* and *unsafe* fixes are explained under"]
-    lines += ["[Repair traffic](../fixes.md); rules without a fix only report."]
     for prefix in dict.fromkeys(rule.code[:2] for rule in rules):
-        lines += ["", f"## {_FAMILIES.get(prefix, prefix)}", ""]
-        lines += ["| code | rule | severity | layer | fix | what is wrong |", "|---|---|---|---|---|---|"]
-        for rule in (rule for rule in rules if rule.code[:2] == prefix):
-            cells = rule.code, f"[`{rule.name}`]({rule.name}.md)", rule.severity, rule.layer, fix_words(rule)
-            lines.append(f"| {' | '.join(cells)} | {summary(rule)} |")
+        rows = [
+            (one.code, f"[`{one.name}`]({one.name}.md)", one.severity, one.layer, fix_words(one), summary(one))
+            for one in rules
+            if one.code[:2] == prefix
+        ]
+        titles = ("code", "rule", "severity", "layer", "fix", "what is wrong")
+        lines += ["", f"## {_FAMILIES.get(prefix, prefix)}", "", *_markdown(titles, rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -95,7 +95,7 @@ def show(
     """
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
-    rules, chooser = selection.scopes(), _Chooser(model, selection.names(having), text)
+    rules, names = selection.scopes(), selection.names(having)
     is_place = target == "-" or is_url(target) or Path(target).exists()
     place, wanted = (target, exchange) if is_place else (str(captures), target)
     with Bar([place], "reading") as bar:
@@ -109,7 +109,7 @@ def show(
         if bar.problems:
             return 2
         raise click.ClickException(f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them")
-    chosen, console = chooser.choose(found, wanted, place), Screen(sys.stdout)
+    chosen, console = _choose(found, wanted, place, model or "", names, text or ""), Screen(sys.stdout)
     if other is not None:
         pair = _only(chosen, place, wanted), _only(_matching(items, other, all_occurrences), place, other)
         _print(console, *render_difference(*pair))
@@ -123,27 +123,21 @@ def show(
     return 2 if bar.problems else 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Chooser:
-    """Filters of the list. `rules`: names of rules, one of which must have a finding; empty for no filter."""
+def _choose(
+    found: Sequence[Checked], wanted: str | None, place: str, model: str, rules: frozenset[str], text: str
+) -> list[Checked]:
+    """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
 
-    model: str | None
-    rules: frozenset[str]
-    text: str | None
-
-    def choose(self, found: Sequence[Checked], wanted: str | None, place: str) -> list[Checked]:
-        """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
-        named = [checked for checked in found if checked.record.id == wanted] or found
-        if chosen := [checked for checked in named if self._takes(checked)]:
-            return chosen
-        raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
-
-    def _takes(self, checked: Checked) -> bool:
-        if self.model is not None and self.model.lower() not in checked.model.lower():
+    def passes(one: Checked) -> bool:
+        if model.lower() not in one.model.lower():
             return False
-        if self.rules and not any(finding.name in self.rules for finding in (*checked.findings, *checked.known)):
+        if rules and not any(finding.name in rules for finding in (*one.findings, *one.known)):
             return False
-        return self.text is None or any(self.text.lower() in said.lower() for said in _texts(checked))
+        return not text or any(text.lower() in said.lower() for said in _texts(one))
+
+    if chosen := [one for one in [one for one in found if one.record.id == wanted] or found if passes(one)]:
+        return chosen
+    raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
 
 
 def _texts(checked: Checked) -> Iterator[str]:

@@ -225,7 +225,8 @@ def plan_reply(ask: Ask, options: Options, rng: random.Random, mint: Mint) -> Re
         reasoning = f"The user asks about {topic.phrase}. A short and direct answer will do."
     if options.refusal:
         return Reply(reasoning, refusal="I'm sorry, but I can't help with that.", finish="refusal")
-    if _wants_call(ask, options):
+    is_able = ask.tools and ask.choice != "none" and options.calls != 0
+    if is_able and (ask.result is None or ask.choice == "required" or ask.forced is not None or options.calls):
         calls = make_calls(ask, options.calls or 1, topic, mint)
         text = rng.choice(("Let me look that up.", "One moment, I am checking.")) if ask.preamble else ""
         reply = Reply(reasoning, text, calls=calls, finish="tool_calls")
@@ -250,12 +251,6 @@ def make_calls(ask: Ask, number: int, topic: Topic, mint: Mint, *, salt: int = 0
         arguments = dump_json(make_arguments(tool.schema, topic, salt=salt + at))
         calls.append(Call(mint(tool.name, ask.calls_before + at), tool.name, arguments))
     return tuple(calls)
-
-
-def _wants_call(ask: Ask, options: Options) -> bool:
-    if not ask.tools or ask.choice == "none" or options.calls == 0:
-        return False
-    return ask.result is None or ask.choice == "required" or ask.forced is not None or bool(options.calls)
 
 
 def _limit_reply(reply: Reply, limit: int | None) -> Reply:

@@ -91,7 +91,10 @@ class Service:
         if path == TOOLS_PATH:
             return self._answer_tools(number, method, headers, body)
         if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
-            return _count(body)
+            try:
+                return json_answer(200, {"input_tokens": estimate_tokens(_decode_body(body))})
+            except RequestError as error:
+                return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
         if method in ("GET", "HEAD") and path == "/v1/models":
             return json_answer(200, _list_models(anthropic="anthropic-version" in headers))
         shape = _ANTHROPIC if path.startswith(_ANTHROPIC.path) or "anthropic-version" in headers else _OPENAI
@@ -208,13 +211,6 @@ def _decode_body(body: bytes) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise RequestError("The body of the request must be a JSON object.")
     return value
-
-
-def _count(body: bytes) -> Answer:
-    try:
-        return json_answer(200, {"input_tokens": estimate_tokens(_decode_body(body))})
-    except RequestError as error:
-        return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
 
 
 def _list_models(*, anthropic: bool) -> Json:
