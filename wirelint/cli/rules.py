@@ -341,8 +341,9 @@ def _path() -> str:
     items = [item for item in check_records(read([str(file)]), load_rules().rules) if not isinstance(item, Problem)]
     out = io.StringIO()
     console = Screen(out, width=_WIDTH)
-    for one in Paths(items).of_exchange("ask"):
-        console.print(render_path(one))
+    for one in Paths(items).all():
+        if one.exchange == "ask":
+            console.print(render_path(one))
     lines = (line.rstrip() for line in out.getvalue().strip().splitlines())
     return "\n".join(("```", *lines, "```"))
 

@@ -196,10 +196,11 @@ def _follow(
     if call is not None:
         found = paths.of_call(call)
     elif named is not None:
-        found = paths.of_conversation(named)
+        found = tuple(path for path in paths.all() if path.conversation == named)
     elif wanted is not None:
         ids = (checked.record.id for checked in items)
-        found = paths.of_exchange(next((id_ for id_ in ids if id_.startswith(wanted)), wanted))
+        id_ = next((id_ for id_ in ids if id_.startswith(wanted)), wanted)
+        found = tuple(path for path in paths.all() if path.exchange == id_)
     else:
         found = tuple(paths.all())
     if wanted is not None:

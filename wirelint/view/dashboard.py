@@ -24,9 +24,9 @@ from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
-from wirelint.view.html.exchange import Object, make_detail, make_row, name_provider
+from wirelint.view.html.exchange import Object, make_detail, make_row
 from wirelint.view.paths import Paths, path_document
-from wirelint.view.scores import usage_of
+from wirelint.view.scores import name_provider, usage_of
 from wirelint.view.screen import in_columns
 
 _MOST_ROWS = 300
@@ -353,22 +353,15 @@ class Board:
         checked = found[1]
 
         def make() -> Object:
-            messages = _Messages()
-            detail = make_detail(checked, messages)
-            return {"row": make_row(checked), "detail": detail, "messages": [*messages.values]}
+            messages: list[Json] = []
+
+            def store(value: Object) -> int:
+                messages.append(value)
+                return len(messages) - 1
+
+            return {"row": make_row(checked), "detail": make_detail(checked, store), "messages": messages}
 
         return make
-
-
-class _Messages:
-    """The messages of one exchange, as `make_detail` stores them."""
-
-    def __init__(self) -> None:
-        self.values: list[Object] = []
-
-    def message(self, value: Object) -> int:
-        self.values.append(value)
-        return len(self.values) - 1
 
 
 def _size(checked: Checked) -> int:

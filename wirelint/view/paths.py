@@ -110,12 +110,6 @@ class Paths:
                 return tuple(same)
         return ()
 
-    def of_exchange(self, id_: str) -> tuple[Path, ...]:
-        return tuple(path for path in self.all() if path.exchange == id_)
-
-    def of_conversation(self, conversation: str) -> tuple[Path, ...]:
-        return tuple(path for path in self.all() if path.conversation == conversation)
-
 
 @dataclass(slots=True)
 class _Source:
@@ -200,7 +194,9 @@ class _Tracer:
             else:
                 self._add("gateway", "unseen", "not seen: its exchange with the model is on another wire", at=at)
             return call
-        received = _find_delivered(exchange.delivered, self._choice, call)
+        calls = [one for other, one in _calls_of(exchange.delivered) if other.index == self._choice.index]
+        same = [one for one in calls if one.id and one.id == call.id] or [one for one in calls if _is_same(call, one)]
+        received = next(iter(same), None)
         if received is None:
             self._add("gateway", "missing", "removed it before delivery", at=at, call=call)
             return None
@@ -408,13 +404,6 @@ def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
             yield choice, call
 
 
-def _find_delivered(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
-    """Return the call in a delivered reply that a call became: by id, else by content, else by place."""
-    calls = [one for other, one in _calls_of(reply) if other.index == choice.index]
-    same = [one for one in calls if one.id and one.id == call.id]
-    return next(iter(same or [one for one in calls if _is_same(call, one)]), None)
-
-
 def _is_same(before: ToolCall, after: ToolCall) -> bool:
     if before.id and before.id == after.id:
         return True
@@ -468,7 +457,9 @@ def render_path(traced: Path) -> RenderableType:
     grid.add_column(ratio=1, overflow="fold")
     for step in traced.steps:
         style = _STYLES[step.state]
-        grid.add_row(_time(step.at), Text(_MARKS[step.state], style), Text(step.layer, style), _step_text(step))
+        at, seconds = step.at, (step.at or 0) / 1000
+        time = "" if at is None else f"{seconds:+.3f} s" if abs(at) < 100_000 else f"{seconds:+.0f} s"
+        grid.add_row(time, Text(_MARKS[step.state], style), Text(step.layer, style), _step_text(step))
         for finding in step.findings:
             code = Text(finding.code, f"bold {STYLES[finding.severity]}")
             grid.add_row("", "", code, Text.assemble(*note_of(finding)))
@@ -506,25 +497,24 @@ def path_document(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     """Return a path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
     names = ("id", "name", "arguments", "source", "exchange", "conversation")
-    steps: list[Json] = [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps]
+    steps: list[Json] = []
+    for step in traced.steps:
+        checked = by_id.get(step.exchange or "")
+        steps.append(
+            {
+                "layer": step.layer,
+                "state": step.state,
+                "what": step.action,
+                "said": step.text or None,
+                "at_ms": step.at,
+                "took_ms": step.took,
+                **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
+                "changes": [dict(zip(("what", "before", "after"), change, strict=True)) for change in step.changes],
+                "findings": [flat(checked, finding) for finding in step.findings] if checked is not None else [],
+            }
+        )
     ending: dict[str, Json] = {"complete": not traced.end, "end": traced.end or None, "steps": steps}
     return {name: getattr(traced, name) for name in names} | ending
-
-
-def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
-    findings: list[Json] = [flat(checked, finding) for finding in step.findings] if checked is not None else []
-    changes: list[Json] = [{"what": what, "before": before, "after": after} for what, before, after in step.changes]
-    return {
-        "layer": step.layer,
-        "state": step.state,
-        "what": step.action,
-        "said": step.text or None,
-        "at_ms": step.at,
-        "took_ms": step.took,
-        **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
-        "changes": changes,
-        "findings": findings,
-    }
 
 
 def _step_text(step: Step) -> Text:
@@ -540,7 +530,3 @@ def _step_text(step: Step) -> Text:
         text.append("\n").append(f"{what} ", "yellow").append(visible(excerpt(before)) or "(none)", "red")
         text.append(" → ", "dim").append(visible(excerpt(after)) or "(none)", "green")
     return text
-
-
-def _time(at: float | None) -> str:
-    return "" if at is None else f"{at / 1000:+.3f} s" if abs(at) < 100_000 else f"{at / 1000:+.0f} s"

@@ -171,6 +171,22 @@ def provider_of(record: Record, exchange: Exchange) -> str:
     return f"{host} ({named})" if named and host else named or host or "unknown"
 
 
+def name_provider(checked: Checked) -> str:
+    """Return the provider of an exchange; for an unrecognised API the host."""
+    record, exchange = checked.record, checked.exchange
+    if not is_url(record.url):
+        return "unknown"
+    return provider_of(record, exchange) if exchange is not None else urlsplit(record.url).hostname or "unknown"
+
+
+def is_url(url: str) -> bool:
+    """Return True if a URL can be split; `http://[` cannot."""
+    try:
+        return urlsplit(url).hostname != ""
+    except ValueError:
+        return False
+
+
 # --- a model at a provider --------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.containers import Lines
 from rich.segment import Segment
 from rich.text import Text
 
@@ -33,14 +34,19 @@ class Screen(Console):
             self.print(line, soft_wrap=True)
 
 
+def wrapped(text: Text, width: int) -> Lines:
+    """Return the lines of a text, broken at blanks; longer words are cut."""
+    return text.wrap(_MEASURE, width, overflow="fold")
+
+
 def hung(text: Text, width: int, indent: int, hang: int = 0) -> Iterator[Text]:
     """Wrap a text that begins in column `indent`; lines after the first begin `hang` columns further in."""
     room = max(width - indent, _NARROWEST)
-    lines = text.wrap(_MEASURE, room, overflow="fold")
+    lines = wrapped(text, room)
     if hang and len(lines) > 1:
         rest = text[len(lines[0]) :]
         rest = rest[len(rest.plain) - len(rest.plain.lstrip(" ")) :]
-        lines = [lines[0], *rest.wrap(_MEASURE, max(room - hang, _NARROWEST), overflow="fold")]  # type: ignore[assignment]
+        lines = Lines([lines[0], *wrapped(rest, max(room - hang, _NARROWEST))])
     for number, line in enumerate(lines):
         line.rstrip()
         yield Text(" " * (indent + (hang if number else 0))).append_text(line)

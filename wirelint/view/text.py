@@ -216,7 +216,17 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     text, full = turn.text, lengths.full
     match turn.look:
         case "thinking":
-            return _thinking(turn, marks, lengths)
+            words = " ".join(text.split())
+            first = words[:_CLIPPED_THINKING].rstrip()
+            if turn.label:
+                shown = Text(visible(turn.label))
+            elif lengths.thinking or full or marks:  # all of it if requested or if it has evidence
+                shown = underline(text, marks, lengths.thinking or full)
+            else:
+                more = "…" if len(words) > len(first) else ""
+                shown = Text(visible(f"▸ {first}{more}  ({counted(len(text.split()), 'word')} of thinking)"))
+            shown.style = "italic dim"
+            return shown
         case "remark":
             more = " (--full shows them)" if text.startswith("… ") and not turn.pointer else ""
             return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
@@ -224,21 +234,6 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     label = visible(turn.label) + (" " if text and turn.label else "")
     shown = Text.assemble((label, _LABELS[turn.look]), underline(text, marks, full, limit))
     return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
-
-
-def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
-    """Return all thinking if requested or if it has evidence, else its first words."""
-    words = turn.text.split()
-    if turn.label:
-        shown = Text(visible(turn.label))
-    elif lengths.thinking or lengths.full or marks:
-        shown = underline(turn.text, marks, lengths.thinking or lengths.full)
-    else:
-        first = " ".join(words)[:_CLIPPED_THINKING].rstrip()
-        more = "…" if len(" ".join(words)) > len(first) else ""
-        shown = Text(visible(f"▸ {first}{more}  ({len(words)} word{'' if len(words) == 1 else 's'} of thinking)"))
-    shown.style = "italic dim"
-    return shown
 
 
 def underline(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:

@@ -49,9 +49,8 @@ from wirelint.view.html.exchange import (
     is_rewritten,
     make_detail,
     make_row,
-    name_provider,
 )
-from wirelint.view.scores import Card, Observation, cards_of, observe
+from wirelint.view.scores import Card, Observation, cards_of, name_provider, observe
 
 __all__ = ["Section", "Written", "render_dashboard", "write_report"]
 
@@ -114,7 +113,7 @@ def write_report(
             rows.append(row)
             shown_issues += _issues(item, row)
             try:
-                shown = make_detail(item, blocks)
+                shown = make_detail(item, blocks.message)
             except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
                 shown = describe_failure(item, error)
             blocks.exchange(shown)
