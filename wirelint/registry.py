@@ -197,17 +197,13 @@ def _import(path: Path, *, own: bool) -> ModuleType:
 
 
 def _broken(path: Path, error: BaseException) -> RuleError:
-    line = getattr(error, "lineno", None) or _line_in(path, error)
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None) or 1
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     told = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return RuleError(f"{path}:{line}: {told}; correct the rule or remove the file")
-
-
-def _line_in(path: Path, error: BaseException) -> int:
-    import traceback
-
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return (lines[-1] if lines else None) or 1
 
 
 def _place(rule: type[Rule], path: Path) -> None:

@@ -26,7 +26,9 @@ _TEXTS = help_texts()
 GROUPS: list[str] = _TEXTS["groups"]
 EXAMPLES: list[list[str]] = _TEXTS["examples"]
 COMMANDS = {
-    name: Entry(text["group"], text["module"], text["about"]) for name, text in _TEXTS.items() if isinstance(text, dict)
+    name: Entry(text["group"], text["module"], text["about"])
+    for name, text in _TEXTS.items()
+    if isinstance(text, dict) and "module" in text
 }
 _EXITS = (("0", "success"), ("1", "something was found"), ("2", "wrong input, in one line on stderr"))
 

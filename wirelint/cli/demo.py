@@ -55,7 +55,7 @@ def demo(captures: Path, vendor: bool) -> int:
     if vendor:
         return _compare_vendor(console)
     steps = load_steps()
-    seen: dict[str, str] = {}
+    seen: dict[tuple[str, str], str] = {}
     files: list[Path] = []
     try:
         with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch, serve(seed=7) as upstream:
@@ -74,7 +74,9 @@ def demo(captures: Path, vendor: bool) -> int:
             with start("repairs", fix="unsafe") as proxy:
                 console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
                 again = [step for step in steps if step.repaired]
-                wrong += [step for step in again if not _play_repaired(step, proxy, console, seen[_key(step)])]
+                wrong += [
+                    step for step in again if not _play_repaired(step, proxy, console, seen[step.title, step.sdk])
+                ]
                 files += proxy.files()
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
@@ -86,10 +88,6 @@ def demo(captures: Path, vendor: bool) -> int:
     return 0 if agree and not wrong else 1
 
 
-def _key(step: Step) -> str:
-    return f"{step.title} {step.sdk}"
-
-
 def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
     """Run a step. Return a text of the result that the client got, and the exchanges of the step."""
     before = len(proxy.lines())
@@ -98,16 +96,21 @@ def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
     return saw, proxy.lines()[before:]
 
 
-def _play(step: Step, proxy: Process, console: Screen, seen: dict[str, str]) -> bool:
+def _play(step: Step, proxy: Process, console: Screen, seen: dict[tuple[str, str], str]) -> bool:
     saw, exchanges = _drive(step, proxy)
-    seen[_key(step)] = saw
+    seen[step.title, step.sdk] = saw
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
     blamed = {finding["name"] for finding in findings if finding["severity"] != "info"}
     right = blamed >= set(step.finds) and bool(step.finds) == bool(blamed)
     console.print(_title(step, right).append("clean" if not findings else "", "green"))
     console.print(Padding(Text(visible(f"the client saw {saw}"), "dim", overflow="fold"), (0, 0, 0, 2)))
     for finding in findings:
-        console.print(Padding(_line(finding), (0, 0, 0, 2)))
+        style = STYLES[finding["severity"]]
+        head = f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}"
+        line = Text.assemble(
+            (head, f"bold {style}"), (f" ({finding['layer']})", style), f" {visible(finding['message'])}"
+        )
+        console.print(Padding(line, (0, 0, 0, 2)))
     return right
 
 
@@ -126,12 +129,6 @@ def _title(step: Step, right: bool) -> Text:
     form = "stream" if step.stream else "JSON"
     mark = ("✓", "green") if right else ("✗", "red")
     return Text.assemble(mark, f" {step.title:<31}", (f"{step.sdk:<10}{form:<7}", "dim"))
-
-
-def _line(finding: dict[str, Any]) -> Text:
-    style = STYLES[finding["severity"]]
-    line = Text.assemble((f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}", f"bold {style}"))
-    return line.append(f" ({finding['layer']})", style).append(f" {visible(finding['message'])}")
 
 
 def _compare(files: list[Path], console: Screen) -> bool:

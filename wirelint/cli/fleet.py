@@ -97,9 +97,13 @@ def check_on_ray(
             "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
         )
     output = storage.place_of(output)
-    ray = _import_ray()
-    rules, totals = selection.scopes(), Totals()
-    folder, key = os.getcwd(), new_key()
+    try:
+        import ray
+
+        from wirelint.view.parquet import write_tables
+    except ImportError as error:
+        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
+    rules, totals, folder, key = selection.scopes(), Totals(), os.getcwd(), new_key()
     with Bar(paths, "checking") as bar:
         units = partitions(bar.files, size_of, interleaved=interleaved)
         tasks = [_Task(one, *_named(one, rules, selection), output, folder, key) for one in units]
@@ -117,7 +121,14 @@ def check_on_ray(
                 totals.add(made)
                 bar.counts[0] += made.exchanges
                 bar.counts[1] += task.partition.size
-            _upload_schemas(output)
+            # Each table once without rows, so that queries find its columns.
+            with tempfile.TemporaryDirectory(prefix="wirelint-ray-") as scratch:
+                write_tables(Path(scratch), ())
+                try:
+                    for path in Path(scratch).rglob("*.parquet"):
+                        storage.upload(path, output, path.relative_to(scratch).as_posix())
+                except OSError as error:
+                    raise click.ClickException(f"{output}: {error.strerror or error}") from error
     for problem in totals.problems:
         inform(f"wirelint: {problem}")
     found = count_by_severity(totals.severities) or "nothing found"
@@ -127,16 +138,6 @@ def check_on_ray(
     if totals.problems:
         return 2
     return 1 if totals.severities["error"] + totals.severities["warning"] else 0
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-
-        import wirelint.view.parquet  # noqa: F401
-    except ImportError as error:
-        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
-    return ray
 
 
 def _connect(ray: Any, address: str, jobs: int | None) -> None:
@@ -218,19 +219,6 @@ def _record_of(task: _Task) -> tuple[str, list[str], Totals] | None:
         raise click.ClickException(f"{task.output}: {error.message} ({error.cure})") from error
     except (ValueError, KeyError, TypeError):  # half written
         return None
-
-
-def _upload_schemas(output: str) -> None:
-    """Write each table once without rows, so that queries find its columns. Raises click.ClickException."""
-    from wirelint.view.parquet import write_tables
-
-    with tempfile.TemporaryDirectory(prefix="wirelint-ray-") as scratch:
-        write_tables(Path(scratch), ())
-        try:
-            for path in Path(scratch).rglob("*.parquet"):
-                storage.upload(path, output, path.relative_to(scratch).as_posix())
-        except OSError as error:
-            raise click.ClickException(f"{output}: {error.strerror or error}") from error
 
 
 # --- in a worker ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,6 @@ import click
 
 from wirelint.rule import RuleError
 from wirelint.tables import ConfigError
-
-_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
-    "Time limits": ("--hang", "--burst", "--stall"),
-    "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
-    "A judge": ("--judge", "--judge-model", "--judge-budget", "--judge-fails"),
-    "Output": (
-        *(
-            "--output",
-            "--diff",
-            "--force",
-            "--output-format",
-            "--statistics",
-            "--all-occurrences",
-            "--exit-zero",
-            "--watch",
-        ),
-        *("--markdown", "--baseline", "--write-baseline"),
-    ),
-}
-"""The headings of options that several commands have; other options follow under `Options`."""
 
 WIDTH = 100
 _TEXTS = ("examples", "exits", "own")
@@ -74,11 +53,13 @@ class Guided(click.Command):
             raise click.ClickException(str(error)) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.own, *_GROUPS, "Options")}
+        headings = {**self.own, **help_texts()["headings"]}
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*headings, "Options")}
         for param in self.get_params(ctx):
             line = param.get_help_record(ctx)
             if line is not None and (line[1] or isinstance(param, click.Option)):
-                groups[self._heading(param.opts)].append(line)
+                found = (heading for heading, names in headings.items() if not set(names).isdisjoint(param.opts))
+                groups[next(found, "Options")].append(line)
         for heading, lines in groups.items():
             if lines:
                 with formatter.section(heading):
@@ -92,13 +73,6 @@ class Guided(click.Command):
         super().format_epilog(ctx, formatter)
         with formatter.section("Exit status"):
             formatter.write_dl([*self.exits.items()])
-
-    def _heading(self, names: Iterable[str]) -> str:
-        for groups in (self.own, _GROUPS):
-            for heading, members in groups.items():
-                if not set(members).isdisjoint(names):
-                    return heading
-        return "Options"
 
 
 def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]:

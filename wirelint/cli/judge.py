@@ -140,7 +140,13 @@ class Judge:
             if answer is None:
                 raise _NotJudgedError("the answer is not the requested JSON; name another model with --judge-model")
             if is_new:
-                self._keep(path, texts)
+                try:
+                    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    with click.open_file(str(path), "wb", atomic=True) as file:
+                        file.write(orjson.dumps(texts))
+                except OSError as error:
+                    why = f"not cached: {path.parent}: {error.strerror or error}; make it writable"
+                    self._notes[why] += len(texts) == 1
             yield answer
 
     def _ask(self, system: str, document: str, bar: Bar) -> str:
@@ -175,14 +181,6 @@ class Judge:
         found = [str(text) for text in texts if _read_answer(str(text))] if isinstance(texts, list) else []
         self._notes[f"asked again: damaged files in {path.parent}; new answers replace them"] += not found
         return found
-
-    def _keep(self, path: Path, texts: Sequence[str]) -> None:
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with click.open_file(str(path), "wb", atomic=True) as file:
-                file.write(orjson.dumps(texts))
-        except OSError as error:
-            self._notes[f"not cached: {path.parent}: {error.strerror or error}; make it writable"] += len(texts) == 1
 
 
 def _address(url: str) -> str:

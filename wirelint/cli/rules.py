@@ -20,7 +20,7 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
-from wirelint.cli.guidance import WIDTH, guided
+from wirelint.cli.guidance import WIDTH, guided, help_texts
 from wirelint.cli.options import Selection, complete_rules, folders_option, format_option, rule_options
 from wirelint.model import Json, Layer
 from wirelint.registry import page_url, safeties, shipped, summary
@@ -36,16 +36,6 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _SHELLS = ("bash", "zsh", "fish")
 _WIDTH = 118
 """Columns of printed output in the README."""
-_FAMILIES = {
-    "AR": "Arguments of calls",
-    "FB": "Fabrication",
-    "ID": "Ids of calls",
-    "LK": "Leaks",
-    "MC": "Tool servers (MCP)",
-    "PR": "Prompts",
-    "ST": "Streams",
-    "TC": "Tools and finish reasons",
-}
 
 
 def fix_words(rule: Rule) -> str:
@@ -372,6 +362,7 @@ def _index(rules: Sequence[Rule]) -> str:
         "`wirelint rule NAME` prints the page in a terminal. *Safe* and *unsafe* fixes are explained under",
         "[Repair traffic](../fixes.md); rules without a fix only report.",
     ]
+    families: dict[str, str] = help_texts()["families"]
     for prefix in dict.fromkeys(rule.code[:2] for rule in rules):
         rows = [
             (one.code, f"[`{one.name}`]({one.name}.md)", one.severity, one.layer, fix_words(one), summary(one))
@@ -379,7 +370,7 @@ def _index(rules: Sequence[Rule]) -> str:
             if one.code[:2] == prefix
         ]
         titles = ("code", "rule", "severity", "layer", "fix", "what is wrong")
-        lines += ["", f"## {_FAMILIES.get(prefix, prefix)}", "", *_markdown(titles, rows)]
+        lines += ["", f"## {families.get(prefix, prefix)}", "", *_markdown(titles, rows)]
     return "\n".join(lines) + "\n"
 
 
