@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import ssl
-import textwrap
 import threading
 from pathlib import Path
 
 import click
 import orjson
+from rich.text import Text
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import format_option
@@ -19,6 +19,7 @@ from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
 from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
+from wirelint.view.screen import hung
 
 _MILLISECONDS = click.FloatRange(0, 60_000)
 
@@ -125,18 +126,11 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
 def list_faults() -> str:
     """Return the faults with their modes, options and APIs, then the rules that no fault breaks."""
     width = max(map(len, (*FAULTS, *NOT_PLAYED)))
-    columns = shutil.get_terminal_size((100, 24)).columns
+    columns = max(shutil.get_terminal_size((100, 24)).columns, width + 30)
 
     def lay(name: str, text: str) -> str:
-        head = f"{name:<{width}}  "
-        return textwrap.fill(
-            text,
-            max(columns, width + 30),
-            initial_indent=head,
-            subsequent_indent=" " * len(head),
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
+        lines = [line.plain for line in hung(Text(text), columns, width + 2)]
+        return f"{name:<{width + 2}}" + "\n".join(lines)[width + 2 :]
 
     lines = []
     for name, fault in FAULTS.items():

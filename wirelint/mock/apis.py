@@ -70,7 +70,7 @@ class OpenAIChat(Api):
 
     def _finish(self, reply: Reply, ask: Ask) -> str:
         # Documented: a forced function ends with `stop`.
-        return "stop" if reply.finish == "tool_calls" and ask.forced else self.finish[reply.finish]
+        return self.finish["forced" if reply.finish == "tool_calls" and ask.forced else reply.finish]
 
     def _message(self, reply: Reply) -> Json:
         message: dict[str, Json] = {"role": "assistant", "content": reply.text or None}
@@ -121,16 +121,8 @@ class Mistral(OpenAIChat):
         model = text_of(body.get("model")) or text_of(body.get("agent_id"))
         return super().read_request({**body, "model": model}, target)
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        choices: list[Json] = [
-            {"index": index, "message": self._message(reply), "finish_reason": self.finish[reply.finish]}
-            for index, reply in enumerate(replies)
-        ]
-        head = self._open(envelope, "chat.completion")
-        return head | {"choices": choices, "usage": self.fill("usage", usage_of(replies, ask))}
-
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        head = self._open(envelope, "chat.completion.chunk")
+        head = self.fill("chunk", _head(envelope, self.mint(envelope)))
         events: list[Event] = []
 
         def add(tag: Tag, index: int, delta: Json, finish: str | None = None) -> None:
@@ -149,9 +141,6 @@ class Mistral(OpenAIChat):
                 add("delta", index, {"content": "", "tool_calls": calls})
             add("finish", index, {"content": ""}, self.finish[reply.finish])
         return [*events, Event("done", "[DONE]")]
-
-    def _open(self, envelope: Envelope, kind: str) -> dict[str, Json]:
-        return self.fill("head", {**_head(envelope, mint_id(envelope.rng, "{hex 32}")), "object": kind})
 
     def _message(self, reply: Reply) -> Json:
         content: Json = reply.shown
