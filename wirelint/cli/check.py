@@ -26,7 +26,7 @@ from wirelint.capture.readers import Problem, read, storage
 from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, files_of
 from wirelint.cli.options import (
     Selection,

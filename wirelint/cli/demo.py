@@ -14,7 +14,7 @@ import orjson
 from rich.padding import Padding
 from rich.text import Text
 
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
 from wirelint.launch.demo.comparison import compare
 from wirelint.launch.processes import StartError

@@ -21,7 +21,7 @@ from wirelint.capture.offline import fix as fix_records
 from wirelint.capture.readers import Problem, captures_below, open_source, read, storage
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import (
     Selection,

@@ -12,7 +12,7 @@ import click
 import orjson
 from rich.text import Text
 
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.options import format_option
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve

@@ -44,7 +44,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin
 from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.judge import NoRedirect
 from wirelint.cli.options import Selection, inform, inform_failure, paths_argument
 from wirelint.cli.report import print_comparison, score_options

@@ -14,7 +14,7 @@ import orjson
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import storage
 from wirelint.capture.readers.storage import place_of
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import (
     Selection,

@@ -20,7 +20,7 @@ from rich.console import Group
 from rich.padding import Padding
 from rich.text import Text
 
-from wirelint.cli.guidance import WIDTH, guided, help_texts
+from wirelint.cli import WIDTH, guided, help_texts
 from wirelint.cli.options import Selection, complete_rules, folders_option, format_option, rule_options
 from wirelint.model import Json, Layer
 from wirelint.registry import page_url, safeties, shipped, summary

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from wirelint.capture.format import read_lines
 from wirelint.capture.store import SHIP_MARK
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
 from wirelint.launch.doctor import checks as run_checks

@@ -18,7 +18,7 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.readers.storage import is_url, place_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import (
     Selection,

@@ -21,18 +21,20 @@ from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
 from wirelint.mock.api import Ability, Api
 from wirelint.mock.plan import (
     MARKUP,
+    SAMPLES,
     Ask,
     Call,
     Mint,
     Options,
     Reply,
+    Topic,
     decode_value,
     dump_json,
+    load_table,
     make_calls,
     write_markup,
 )
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
-from wirelint.mock.schema_values import SAMPLES, Topic, load_table
 from wirelint.model import Json
 
 

@@ -35,8 +35,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json
-from wirelint.mock.schema_values import load_table
+from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json, load_table
 from wirelint.model import Json
 from wirelint.tables import hint
 

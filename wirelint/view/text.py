@@ -23,8 +23,8 @@ from wirelint.prices import Tokens
 from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
+from wirelint.view.bodies import Source, excerpt_lines
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
-from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
     MARKS,
     STYLES,

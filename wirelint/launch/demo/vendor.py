@@ -76,7 +76,7 @@ class Vendor:
     def answer(self, body: bytes) -> tuple[str, bytes]:
         """Return content type and body of the reply."""
         request = orjson.loads(body)
-        turn = _Turn.read(API.read_request(request), self._seed)
+        turn = _Turn.read(API.read_request(request, ""), self._seed)
         reply = _reply(turn, self._odds)
         ask = self._api.read_request(request, self._api.path)
         envelope = Envelope(MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
