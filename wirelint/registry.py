@@ -163,7 +163,16 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
     _place(classes[0], path)
-    _check(classes[0], path)
+    rule = classes[0]
+    for field in ("severity", "layer"):
+        if not hasattr(rule, field):
+            raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
+    if rule.severity not in SEVERITIES:
+        raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
+    manual = inspect.getdoc(rule) or ""
+    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
+    if missing:
+        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
     if own:
         read_example(classes[0].case_file)
         guard(classes[0])
@@ -213,18 +222,6 @@ def _place(rule: type[Rule], path: Path) -> None:
         if getattr(rule, field, value) != value:
             raise RuleError(f"{path}: {field} {getattr(rule, field)!r}; remove it: the file's name says {value!r}")
         setattr(rule, field, value)
-
-
-def _check(rule: type[Rule], path: Path) -> None:
-    for field in ("severity", "layer"):
-        if not hasattr(rule, field):
-            raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
-    if rule.severity not in SEVERITIES:
-        raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
-    manual = inspect.getdoc(rule) or ""
-    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
-    if missing:
-        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
 
 
 def safeties(rule: Rule) -> tuple[Safety, ...]:

@@ -67,7 +67,18 @@ class Pool:
         for path, future in begun:
             while not wait([future], _POLL).done:
                 self._bar.tick()
-            _raise_error(future)
+            try:
+                future.result()
+            except OSError:
+                raise
+            except BrokenProcessPool as error:
+                message = (
+                    "a worker process ended before its work was done, for example for lack of memory; lower --jobs"
+                )
+                raise click.ClickException(message) from error
+            except Exception as error:
+                message = f"a worker process failed: {type(error).__name__}: {error}; use --jobs 1"
+                raise click.ClickException(message) from error
             for item in unpickled(path):
                 if isinstance(item, _Failure):
                     self._bar.inform(item.text)
@@ -101,20 +112,6 @@ def _interrupts_later() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _raise_error(future: Future[None]) -> None:
-    """Raise the error of a worker: an OSError unchanged, others as a message with a cure."""
-    try:
-        future.result()
-    except OSError:
-        raise
-    except BrokenProcessPool as error:
-        message = "a worker process ended before its work was done, for example for lack of memory; lower --jobs"
-        raise click.ClickException(message) from error
-    except Exception as error:
-        message = f"a worker process failed: {type(error).__name__}: {error}; use --jobs 1"
-        raise click.ClickException(message) from error
 
 
 # --- in a worker ------------------------------------------------------------------------------------------------------

@@ -160,7 +160,13 @@ def stats(
         paths, selection, {"model": "scoring", "issue": "checking"}.get(by, "counting"), jobs, side, judge
     ) as inputs:
         if by == "issue":
-            _print_issues(inputs, output_format)
+            repeats = Repeats()
+            for item in inputs.checked():
+                repeats.add(item.folded)
+            found = repeats.ordered()
+            documents: Json = [one.document for one in found]
+            _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
+            inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
         else:
             _print_counts(inputs, by, output_format)
         _inform_of_tables(inputs)
@@ -273,17 +279,6 @@ def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
         inform("no exchange with a model")
     if price_table() is None and any(one.spending.counted for one in found):
         inform(CURE)
-
-
-def _print_issues(inputs: _Inputs, output_format: str) -> None:
-    """Print each fault once, with the number of exchanges that have it, the first and the last."""
-    repeats = Repeats()
-    for item in inputs.checked():
-        repeats.add(item.folded)
-    found = repeats.ordered()
-    documents: Json = [one.document for one in found]
-    _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
-    inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
 
 
 @guided("compare")

@@ -345,9 +345,23 @@ class _Maker:
             return schema["default"]
         match _type_of(schema):
             case "object":
-                return self._object(schema, depth)
+                declared = schema.get("properties")
+                properties = declared if isinstance(declared, dict) else {}
+                required = schema.get("required")
+                names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+                # Models fill in the first parameter of a schema that requires none.
+                chosen = names or list(properties)[:1]
+                return {name: self.make(properties.get(name, True), name, depth + 1) for name in chosen}
             case "array":
-                return self._array(schema, name, depth)
+                prefix = schema.get("prefixItems")
+                if isinstance(prefix, list):
+                    return [self.make(item, name, depth + 1) for item in prefix]
+                least = max(_integer(schema, "minItems", 1), 1)
+                number = min(least, _integer(schema, "maxItems", least))
+                items = schema.get("items", True)
+                return [
+                    _Maker(self.root, self.topic, self.salt + at).make(items, name, depth + 1) for at in range(number)
+                ]
             case "integer":
                 return int(self._number(schema, whole=True))
             case "number":
@@ -381,24 +395,6 @@ class _Maker:
             for part in parts:
                 schema = _merged(schema, self._resolved(part) if isinstance(part, dict) else {})
         return schema
-
-    def _object(self, schema: dict[str, Json], depth: int) -> dict[str, Json]:
-        declared = schema.get("properties")
-        properties = declared if isinstance(declared, dict) else {}
-        required = schema.get("required")
-        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        # Models fill in the first parameter of a schema that requires none.
-        chosen = names or list(properties)[:1]
-        return {name: self.make(properties.get(name, True), name, depth + 1) for name in chosen}
-
-    def _array(self, schema: dict[str, Json], name: str, depth: int) -> list[Json]:
-        prefix = schema.get("prefixItems")
-        if isinstance(prefix, list):
-            return [self.make(item, name, depth + 1) for item in prefix]
-        least = max(_integer(schema, "minItems", 1), 1)
-        number = min(least, _integer(schema, "maxItems", least))
-        items = schema.get("items", True)
-        return [_Maker(self.root, self.topic, self.salt + at).make(items, name, depth + 1) for at in range(number)]
 
     def _number(self, schema: dict[str, Json], *, whole: bool) -> float:
         step = _float(schema, "multipleOf", 1.0 if whole else 0.5)

@@ -244,7 +244,14 @@ class Board:
         self._spent.spend(spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
-        self._keep(checked, conversation.id)
+        record = checked.record
+        self._drop(record.id)
+        self._exchanges[record.id] = conversation.id, checked
+        self._size += _size(checked)
+        while len(self._exchanges) > self._most_exchanges or (
+            len(self._exchanges) > 1 and self._size > self._most_bytes
+        ):
+            self._drop(next(iter(self._exchanges)))
         gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
         past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
         return Change((conversation.id, *gone), (*issues, *past))
@@ -284,16 +291,6 @@ class Board:
                     conversation.issues[name] = None
                 changed.append(name)
         return changed
-
-    def _keep(self, checked: Checked, conversation: str) -> None:
-        record = checked.record
-        self._drop(record.id)
-        self._exchanges[record.id] = conversation, checked
-        self._size += _size(checked)
-        while len(self._exchanges) > self._most_exchanges or (
-            len(self._exchanges) > 1 and self._size > self._most_bytes
-        ):
-            self._drop(next(iter(self._exchanges)))
 
     def _drop(self, name: str) -> None:
         found = self._exchanges.pop(name, None)

@@ -196,24 +196,20 @@ def _column(rows: Iterable[Row], checked: Checked) -> Iterator[Line]:
                 yield ()
             before = speaker or before
         sign = row.sign
-        yield from _turn(turn, speaker, row.sign)
+        style: Style = "minus" if row.sign == "-" else "plus" if row.sign == "+" else turn.look
+        lead = Span(style, ("" if row.sign == "=" else f"{row.sign} ") + ("  " if turn.is_paired else ""), lead=True)
+        label, text = map(visible, _shortened(turn))
+        arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
+        words = " ".join(part for part in (label[len(arrow.text) :], text.rstrip()) if part)
+        first, *rest = words.split("\n")
+        has_tail = turn.tail and not (turn.is_paired and turn.side == "request")
+        tail = Span("remark", f"  {visible(turn.tail)}" if has_tail else "")
+        below = Span("text", " " * len(arrow.text), lead=True)
+        yield _row(speaker, lead, arrow, Span(style, first), *(() if rest else (tail,)))
+        for number, line in enumerate(rest, 1):
+            yield _row("", lead, below, Span(style, line), *((tail,) if number == len(rest) else ()))
         for finding in row.findings:
             yield from _finding(checked, finding)
-
-
-def _turn(turn: Turn, speaker: str, sign: str) -> Iterator[Line]:
-    style: Style = "minus" if sign == "-" else "plus" if sign == "+" else turn.look
-    lead = Span(style, ("" if sign == "=" else f"{sign} ") + ("  " if turn.is_paired else ""), lead=True)
-    label, text = map(visible, _shortened(turn))
-    arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
-    words = " ".join(part for part in (label[len(arrow.text) :], text.rstrip()) if part)
-    first, *rest = words.split("\n")
-    has_tail = turn.tail and not (turn.is_paired and turn.side == "request")
-    tail = Span("remark", f"  {visible(turn.tail)}" if has_tail else "")
-    below = Span("text", " " * len(arrow.text), lead=True)
-    yield _row(speaker, lead, arrow, Span(style, first), *(() if rest else (tail,)))
-    for number, line in enumerate(rest, 1):
-        yield _row("", lead, below, Span(style, line), *((tail,) if number == len(rest) else ()))
 
 
 def _shortened(turn: Turn) -> tuple[str, str]:

@@ -169,10 +169,24 @@ class _Tracer:
         received = self._add_emission()
         if received is None:
             return "the call never reached the client"
-        carried = self._find_carrier(received)
+        # The exchange that sends the call back: the first that was answered, if there are several.
+        exchange = self._own.exchange
+        followers = self._source.followers.get(exchange.id, [])
+        found = [one for number in followers if (one := self._find_in_history(number, received)) is not None]
+        if not found and received.id:
+            later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
+            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
+            found = list(islice(same, _MOST_LATER))
+        with_result = [one for one in found if one.pair.answer is not None]
+        carried = next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
         self._add_tool_run(received, carried)
         if carried is None:
-            return self._add_loss(received)
+            if not followers:
+                self._add("client", "missing", "never sent it back", layers=())
+                return "no later request continues from this reply"
+            of = _Place(*self._source.items[followers[0]], "request")
+            self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
+            return f"the client dropped {_id(received.id)} from the history"
         return self._add_return(received, carried) or self._add_reaction(carried)
 
     def _add_emission(self) -> ToolCall | None:
@@ -205,18 +219,6 @@ class _Tracer:
         else:
             self._add("gateway", "ok", "passed it through unchanged", at=at, call=call)
         return received
-
-    def _find_carrier(self, received: ToolCall) -> _Carried | None:
-        """Return the exchange that sends the call back: the first that was answered, if there are several."""
-        exchange = self._own.exchange
-        numbers = self._source.followers.get(exchange.id, [])
-        found = [one for number in numbers if (one := self._find_in_history(number, received)) is not None]
-        if not found and received.id:
-            later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
-            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
-            found = list(islice(same, _MOST_LATER))
-        with_result = [one for one in found if one.pair.answer is not None]
-        return next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
 
     def _find_in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
         checked, exchange = self._source.items[number]
@@ -279,15 +281,6 @@ class _Tracer:
         ]
         digest = digest_of(call.arguments)
         return next(iter([one for one in between if one.digest == digest] or between), None)
-
-    def _add_loss(self, call: ToolCall) -> str:
-        followers = self._source.followers.get(self._own.exchange.id, [])
-        if not followers:
-            self._add("client", "missing", "never sent it back", layers=())
-            return "no later request continues from this reply"
-        of = _Place(*self._source.items[followers[0]], "request")
-        self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
-        return f"the client dropped {_id(call.id)} from the history"
 
     def _add_return(self, call: ToolCall, carried: _Carried) -> str:
         """Add the next request, with call and result as the client has them. Returns the reason if the path ends there."""
