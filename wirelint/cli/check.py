@@ -168,7 +168,6 @@ def _watch(
     all_occurrences: bool,
     exit_zero: bool,
 ) -> int:
-    """Check the files whenever one changes, and print the findings of new exchanges, until the user interrupts."""
     writer = begin(output_format, sys.stdout, rules.everywhere, grouped=not all_occurrences)
     counts, seen = Statistics(), Counter[str]()
     try:

@@ -130,8 +130,6 @@ def fix(
 
 @dataclass(slots=True)
 class _Run:
-    """One run of the command."""
-
     rules: Scopes
     statistics: FixStatistics
     writer: Writer | None
@@ -189,7 +187,6 @@ class _Run:
                 self._take(jobs[number], item)
 
     def _take(self, job: _Job, item: Fixed | Problem) -> None:
-        """Count and print what a capture holds."""
         if isinstance(item, Problem):
             self.bar.hide()
             self.problems += job.counts
@@ -314,7 +311,6 @@ def _on_disk(source: str, target: Path) -> Iterator[Path]:
 
 
 def _count(path: str) -> int:
-    """Return the number of files that a path stands for."""
     if not storage.is_folder(path):
         return 1
     if storage.is_url(path):

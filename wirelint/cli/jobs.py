@@ -292,7 +292,6 @@ class Workers:
 def _check(
     change: Change, outline: bool, rules: Scopes, batch: Sequence[Partition], emit: Emit, report: Report
 ) -> None:
-    """Check partitions in a worker."""
     for partition in batch:
         for item in partition.check(rules, report, change):
             emit(item.outline if outline and isinstance(item, Checked) else item)

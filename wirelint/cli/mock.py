@@ -164,7 +164,6 @@ def _apis(fault: Fault) -> list[str]:
 
 
 def _rows() -> list[dict[str, object]]:
-    """Return the faults as JSON."""
     return [
         {
             "name": name,

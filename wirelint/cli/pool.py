@@ -137,7 +137,6 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _run(work: Work[Task], task: Task, path: Path) -> None:
-    """Work on a task, and write its results to a file."""
     meter = Meter(_counts[0])
     with path.open("wb") as file:
 

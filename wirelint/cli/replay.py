@@ -383,7 +383,6 @@ def _finished(folder: Path) -> set[str]:
 
 
 def _latest(items: Iterator[Checked], names: set[str]) -> Iterator[Checked]:
-    """Yield the last record of each job."""
     found: dict[str, Checked] = {}
     for item in items:
         match item.record.annotations.get("replay"):
@@ -564,7 +563,6 @@ class _Run:
 
 
 def _reason(reply: Record) -> str:
-    """Return why a reply is not a good one, with the words of the server."""
     if reply.error is not None:
         return printable(reply.error)
     document = decode_object(reply.response_body or b"")

@@ -302,14 +302,12 @@ def _commands() -> str:
 
 
 def _markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown."""
     yield f"| {' | '.join(titles)} |"
     yield f"|{'---|' * len(titles)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
 def _help() -> str:
-    """Return the help page of each command."""
     from wirelint.cli import COMMANDS, cli, command
 
     parent = cli.make_context("wirelint", [], resilient_parsing=True, terminal_width=WIDTH)

@@ -179,7 +179,6 @@ def _opening(routes: env.Routes, place: Place) -> str:
 
 
 def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[Path]:
-    """Return the folders that this run has written."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = Path((given or [captures])[-1]).expanduser()
     return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))

@@ -220,7 +220,6 @@ def _follow(
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:
-    """Records as sent on, as received, or with both sides."""
     for item in items:
         if delivered and isinstance(item, Record):
             yield mended(item)

@@ -88,7 +88,6 @@ class Fault:
 
 
 def _with_first(reply: Reply, call: Call) -> Reply:
-    """Return the reply with another first call."""
     return replace(reply, calls=(call, *reply.calls[1:]))
 
 
@@ -482,7 +481,6 @@ _FACTS: dict[str, Callable[[Any], Any]] = {"modes": tuple, "takes": frozenset, "
 
 
 def _replace(text: str, reply: Reply, turn: Turn) -> Reply:
-    """Replace the reply by a text without calls."""
     return Reply(reply.reasoning, text.format(tool=reply.calls[0].name, topic=turn.topic.phrase))
 
 

@@ -270,7 +270,6 @@ def make_calls(ask: Ask, number: int, topic: Topic, mint: Mint, *, salt: int = 0
 
 
 def _limit_reply(reply: Reply, limit: int | None) -> Reply:
-    """Cut the reply at the request's token limit, with the finish reason for it."""
     if limit is None or reply.tokens <= limit:
         return reply
     left = limit

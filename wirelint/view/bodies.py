@@ -265,7 +265,6 @@ class Source:
         return parts
 
     def _part(self, side: Side, pointer: str | None) -> Part | None:
-        """Return the part at a pointer, or the part around it."""
         while pointer:
             if (side, pointer) in self._parts:
                 return self._parts[side, pointer]
@@ -490,7 +489,6 @@ def _first(text: str, room: int, *, cut: bool = False) -> str:
 
 
 def _last(text: str, room: int, *, cut: bool) -> str:
-    """Return the end of a text that fits."""
     if room <= 0:
         return ""
     if cell_len(text) <= room and not cut:

@@ -137,7 +137,6 @@ class ConversationView:
         yield from message_turns([*kept, *messages[first:]], speaker)
 
     def _is_pointed_at(self, message: Message) -> bool:
-        """Return True if a finding or a fix points into a message."""
         items: list[Finding | AppliedFix] = [*self._checked.findings, *self._checked.record.fixes]
         return any(item.side == "request" and is_within(item.pointer, message.pointer) for item in items)
 

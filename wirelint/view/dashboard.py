@@ -366,7 +366,6 @@ def _size(checked: Checked) -> int:
 
 
 def _end_of(checked: Checked) -> float | None:
-    """Return the Unix time at which an exchange ended."""
     timing = checked.record.timing
     return timing.started + (timing.duration or 0.0) / 1000 if timing.started is not None else None
 

@@ -263,7 +263,6 @@ def _attribute(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML cannot hold."""
     return _NOT_XML.sub("�", text)
 
 

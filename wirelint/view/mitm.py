@@ -213,7 +213,6 @@ def _column(rows: Iterable[Row], checked: Checked) -> Iterator[Line]:
 
 
 def _shortened(turn: Turn) -> tuple[str, str]:
-    """Return the label and the text of a turn at the length that is shown."""
     text = turn.text
     if turn.look == "thinking" and text:
         if len(text) <= _THINKING:
@@ -244,7 +243,6 @@ def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) ->
 
 
 def _fixes(record: Record, side: Side) -> Iterator[Line]:
-    """Yield the applied fixes of a side, before and after."""
     fixes = [fix for fix in record.fixes if fix.side == side]
     if fixes:
         yield ()

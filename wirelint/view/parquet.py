@@ -103,7 +103,6 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _text(value: object) -> str:
-    """Return a text of SQL."""
     return "'{}'".format(str(value).replace("'", "''"))
 
 

@@ -151,8 +151,6 @@ class _Place(NamedTuple):
 
 
 class _Tracer:
-    """Follows one call from layer to layer."""
-
     def __init__(self, source: _Source, number: int, choice: Choice, call: ToolCall) -> None:
         self._source, self._number, self._choice, self._call = source, number, choice, call
         self._own = _Place(*source.items[number])
@@ -302,7 +300,6 @@ class _Tracer:
         return ""
 
     def _add_reaction(self, carried: _Carried) -> str:
-        """Add the reply to the result."""
         exchange, reply, took = carried.exchange, carried.exchange.reply, carried.exchange.timing.duration
         of = _Place(carried.checked, exchange)
         at = _plus(self._offset_of(exchange), exchange.timing.first_token or took)
@@ -405,7 +402,6 @@ def _is_same(before: ToolCall, after: ToolCall) -> bool:
 
 
 def _compare_calls(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
-    """Return the differences of two calls in id, name and arguments."""
     pairs = ("id", before.id or "", after.id or ""), ("name", before.name or "", after.name or "")
     changes = [(what, one, other) for what, one, other in pairs if one != other]
     one, other = before.arguments.text, after.arguments.text

@@ -198,7 +198,6 @@ def _findings(cards: Sequence[Card]) -> Sheet:
 
 
 def _name(card: Card) -> str:
-    """Return the model, and below it the provider."""
     name = printable(card.model) or "unknown"
     return f"{name}\n{printable(card.provider)}" if card.model else printable(card.provider)
 

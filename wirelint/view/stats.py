@@ -149,8 +149,6 @@ class Statistics:
 
 @dataclass(slots=True)
 class _FixCounts:
-    """The fixes and the remaining findings of one rule."""
-
     name: str
     applied: Counter[str] = field(default_factory=Counter)
     exchanges: int = 0

@@ -282,7 +282,6 @@ def _title(checked: Checked, exchange: Exchange) -> RenderableType:
 
 
 def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
-    """Yield the applied fixes, with patches."""
     if record.fixes:
         yield Text("\nfixes applied", "bold")
     for fix in record.fixes:
@@ -384,7 +383,6 @@ def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
 
 
 def _names(checked: Checked) -> Text:
-    """Return the rules with findings, errors first, and a mark if something was fixed."""
     if checked.exchange is None and not checked.findings:
         return Text("not checked", "yellow" if checked.because else "dim")
     names = {finding.name: STYLES[finding.severity] for finding in worst_first(checked.findings)}

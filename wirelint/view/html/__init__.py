@@ -396,7 +396,6 @@ def render_dashboard(nonce: str) -> tuple[str, str]:
 
 
 def _read(*names: str) -> str:
-    """Return scripts or styles as one text."""
     return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
