@@ -71,7 +71,7 @@ def test_several_processes_give_the_results_of_one(captures: Path, wirelint: Wir
 
 
 def test_small_captures_and_standard_input_need_one_process(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_cores", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: range(8), raising=False)
 
     def processes(number: int | None, *paths: str) -> int:
         return Workers(number, Bar(paths, "checking"), Selection().scopes).processes
