@@ -26,8 +26,7 @@ from wirelint.arguments.argument_faults import REDACTED, is_normal_end
 from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.argument_watchers import Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
-from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.rewriters import first_frame
+from wirelint.fix import MOST_HELD, RewriteContext, first_frame
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
@@ -158,7 +157,23 @@ class ArgumentRewriter(ABC):
     def push(self, event: Event) -> Iterable[Event]:
         match event:
             case Delta():
-                return self._delta(event)
+                call = self._calls.get(event.block)
+                if call is None:
+                    return self._pass(event) if self._queue else (event,)
+                call.add(event.text)
+                call.watcher = call.watcher or self.watch(call)
+                if call.watcher is None:
+                    self._leave(call)
+                    return self._pass(event)
+                safe = call.watcher.feed(event.text)
+                if not self._queue and safe >= call.length:
+                    return (event,)
+                self._let_go(call, safe)
+                kept = safe < call.length
+                if kept and self._context.streamed and call.length - safe > MOST_HELD:
+                    self._abandon(call)
+                    kept = False
+                return self._pass(event, call, kept=kept)
             case Start():
                 return self._start(event)
             case CallUpdate(block):
@@ -200,25 +215,6 @@ class ArgumentRewriter(ABC):
                 self._unread = True
             case _:
                 pass
-
-    def _delta(self, event: Delta) -> Iterable[Event]:
-        call = self._calls.get(event.block)
-        if call is None:
-            return self._pass(event) if self._queue else (event,)
-        call.add(event.text)
-        call.watcher = call.watcher or self.watch(call)
-        if call.watcher is None:
-            self._leave(call)
-            return self._pass(event)
-        safe = call.watcher.feed(event.text)
-        if not self._queue and safe >= call.length:
-            return (event,)
-        self._let_go(call, safe)
-        kept = safe < call.length
-        if kept and self._context.streamed and call.length - safe > MOST_HELD:
-            self._abandon(call)
-            kept = False
-        return self._pass(event, call, kept=kept)
 
     def _start(self, event: Start) -> Iterable[Event]:
         if self._context.streamed:
