@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from wirelint import lexicon
 from wirelint.apis.traits import is_raw
@@ -33,7 +34,7 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.text.escaping import excerpt
-from wirelint.text.prose import Cues, mentions
+from wirelint.text.prose import Cues, Prose, Sentence, mentions
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("evidence")
@@ -372,6 +373,9 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
 # The results of a turn, each with its outcome and the abilities of its tool; and statements that contradict them.
 
 
+SURE: tuple[Severity, Confidence] = ("error", "high")
+
+
 @dataclass(frozen=True, slots=True)
 class Contradiction:
     """A statement, its offsets, and the result that contradicts it."""
@@ -379,8 +383,8 @@ class Contradiction:
     start: int
     end: int
     against: str
-    severity: Severity = "error"
-    confidence: Confidence = "high"
+    severity: Severity = "warning"
+    confidence: Confidence = "medium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +399,35 @@ class Fact:
     @property
     def shown(self) -> str:
         return f"{self.able.tool.name or 'the tool'} gave {excerpt(self.result.text, 70)!r}"
+
+
+class Turn:
+    """A reply, the calls that ran before it with their results, and the request: what the checks compare.
+
+    `good`: the results that are no errors. `returned`: their texts. `order`: the user's last message.
+    """
+
+    def __init__(self, prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request) -> None:
+        self.prose, self.known, self.ran, self.request = prose, known, ran, request
+        self.order = last_words(request)
+        self.good = [fact for fact in known if not fact.outcome.error]
+        self.returned = [fact.result.text for fact in self.good]
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """The sentences that are no questions."""
+        return [sentence for sentence in self.prose.sentences if not sentence.question]
+
+    @cached_property
+    def told(self) -> list[str]:
+        """The messages of the conversation and the arguments of its calls."""
+        request = self.request
+        return [*(one.text for one in request.messages), *(call.arguments.text for call in request.calls)]
+
+    @cached_property
+    def results(self) -> list[str]:
+        """The results of the whole conversation."""
+        return [result.text for result in self.request.results]
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

@@ -39,7 +39,7 @@ from wirelint.claims.derivation import (
     simple_ratio,
     words_in,
 )
-from wirelint.claims.evidence import Contradiction, Fact, is_unseen, last_words
+from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words
@@ -115,52 +115,48 @@ def is_bound(value: Value, text: str) -> bool:
     return _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]) is not None
 
 
-def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield values of a reply that take the place of a number that a tool returned in this turn."""
-    good = [fact for fact in known if not fact.outcome.error]
-    results = [result.text for result in request.results]
-    if not good or len(prose.text) > LONGEST_REPLY or is_unseen(request):
-        return
-    if any(len(text) > LONGEST for text in results):
-        return
+def displaced(turn: Turn) -> Contradiction | None:
+    """Return a value of a reply that takes the place of a number that a tool returned in this turn."""
+    prose, good, results = turn.prose, turn.good, turn.results
+    if is_unseen(turn.request) or any(len(text) > LONGEST for text in results):
+        return None
     said = stated(prose)
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
-        return
+        return None
     pool = [datum for text in results for datum in data(text)]
     if len(pool) >= MOST_DATA:
-        return
-    turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
+        return None
+    own = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
     written = values(prose.masked)[: 2 * MOST_STATED]
     possible = [
         datum
-        for datum in turn
+        for datum in own
         # The 1 of `1 USD = 0.92 EUR` says nothing.
         if datum.column != "#" and NAMES_ONLY.search(datum.column) is None and datum.value.readings != (1.0,)
     ]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
-        return
-    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    given = _given_rates(request, good)
+        return None
+    given = _given_rates(turn)
     scaled = _scaled(free, left)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
-        if len(free) == 1 and left == possible and _PHRASES["how_many"].search(last_words(request)):
+        if len(free) == 1 and left == possible and _PHRASES["how_many"].search(turn.order):
             replaced = replaced or _instead(one, possible)
-        if replaced is None or is_said(one.value, prose.masked, texts):
+        if replaced is None or is_said(one.value, prose.masked, turn.told):
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
-        if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
+        if is_computed(one.value, _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))):
             continue
         near = (other.value for other in said if other.sentence is one.sentence and other is not one)
-        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, texts)]
+        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, turn.told)]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         if any(is_computed(one.value, known) for known in (steps, beside)) or _is_sum_of(one, written, pool):
             continue
@@ -171,16 +167,15 @@ def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator
         against = (
             f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
         )
-        span = one.sentence.start, one.sentence.end
         against += " or sum leads from one to the other"
-        yield Contradiction(*span, against, *(("error", "high") if sure else ("warning", "medium")))
-        return
+        return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
+    return None
 
 
-def _given_rates(request: Request, good: Sequence[Fact]) -> list[float]:
+def _given_rates(turn: Turn) -> list[float]:
     """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
-    told = [value for text in (last_words(request), *(fact.arguments for fact in good)) for value in values(text)]
-    rules = [value for message in request.messages if message.role == "system" for value in values(message.text)]
+    told = [value for text in (turn.order, *(fact.arguments for fact in turn.good)) for value in values(text)]
+    rules = [value for message in turn.request.messages if message.role == "system" for value in values(message.text)]
     rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
     return [amount for value in told for one in value.readings for amount in (one, one / 100)] + rates
 
@@ -428,40 +423,41 @@ _MUCH = 6
 """New words from which on a reply cannot be only a note about a failure."""
 
 
-def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
+def retold_errors(turn: Turn) -> Contradiction | None:
+    """Return a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
 
     Or a short reply that admits none after an action that failed in the end.
     """
+    prose, known, request = turn.prose, turn.known, turn.request
     failed = [fact for fact in known if fact.outcome.error]
     # A result without text may be an image or a file.
     in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
     if not in_vain:
         failed = _failed_in_the_end(known)
-    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
-        return
+    if not known or not (in_vain or failed):
+        return None
     if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
-        return
-    order = last_words(request).casefold()
+        return None
+    order = turn.order.casefold()
     settled, asked = bool(failed) and _is_settled(prose, failed, order), words_in(order)
     if not (in_vain or settled) or _asks_back(prose, failed) or announcement(prose) is not None:
-        return
+        return None
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
     english = _PHRASES["english"].search(prose.masked) is not None
     tools = {fact.able.tool.name for fact in failed}
     if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
-        return  # the reply may tell of the call that failed in its own words
+        return None  # the reply may tell of the call that failed in its own words
     if not english and ((settled and _has_trouble(prose, order)) or _has_word_of(prose, failed, request)):
-        return
+        return None
     affirms = settled and _affirms(prose, failed, request)
     if (settled or not failed or not english) and _negates(prose) and not affirms:
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose, order):
-            wanted = particulars(last_words(request))
+            wanted = particulars(turn.order)
             none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
-                yield Contradiction(found.start, found.end, against, "warning", "medium")
-        return
+                return Contradiction(*found.span, against)
+        return None
     given = Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     sent = " ".join(fact.arguments for fact in failed).lower()
@@ -471,22 +467,21 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
     told_why = _passes_on(prose, reasons, order) or any(one in prose.text for one in statuses)
     if told_why and not _claims_success(prose, failed):
-        return
+        return None
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
-        return
+        return None
     roots, told = frozenset(word[:_ROOT] for word in nouns), 0
     for sentence in statements(prose):
         if settled:
-            yield Contradiction(sentence.start, sentence.end, against)
-            return
+            return Contradiction(*sentence.span, against, *SURE)
         words, new = words_in(sentence.masked), given.new_words(sentence)
         told += len(new)
         about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(new)
         if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
             about_it = True  # "none", where nobody knows
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose, order)):
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+            return Contradiction(*sentence.span, against)
+    return None
 
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
