@@ -26,20 +26,17 @@ from wirelint.claims.order_check import (
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, tool_by_words, topics_in
 from wirelint.history.handed_back import never_ran
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Confidence, Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
 from wirelint.text.prose import Prose
 
+_PHRASES = Phrases("fabricated_call")
 _LONGEST_TERSE = 700
 _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
 """Kinds of action that are no side effect of a tool of another kind."""
-_LOOKED_IN = re.compile(
-    r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
-    r"index|repo|repository|codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
-    re.IGNORECASE,
-)
 
 
 class FabricatedCall(Rule):
@@ -188,7 +185,12 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
             continue
         read = prose.read(part.text)
         for claim in claims(read):
-            if claim.form != "said" or claim.earlier or not claim.kinds & _TOLD_APART or _NOTHING.match(claim.object):
+            if (
+                claim.form != "said"
+                or claim.earlier
+                or not claim.kinds & _TOLD_APART
+                or _PHRASES["nothing"].match(claim.object)
+            ):
                 continue
             if not all(cannot(one, claim.kinds) for one in used):
                 continue
@@ -197,7 +199,6 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 yield part, claim, fitting
 
 
-_NOTHING = re.compile(r"\s*(?:nothing|no|none|neither|not)\b", re.IGNORECASE)
 _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}
 
 
@@ -228,7 +229,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         )
         return 0 if tool_by_words else 2
     if claim.form in ("passive", "terse", "missed"):
-        named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
+        named = claim.form == "missed" and _PHRASES["looked_in"].search(claim.object) is not None
         named = named or (claim.form == "terse" and _reports_back(claim, read))
         named = named or (claim.form == "terse" and read.text[claim.start] in "✅✔☑" and reached is Reach.SURE)
         if not (wanted & claim.kinds or named):
@@ -243,17 +244,11 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     return weight
 
 
-_FOUND = re.compile(
-    r"(?:[:,;.–—-]|\band)\s*(?:there (?:is|are|was|were)|(?:I )?found|no|nothing|none|\d+|zero|not a single)\b",
-    re.IGNORECASE,
-)
-
-
 def _reports_back(claim: Claim, read: Prose) -> bool:
     """Return True if a note of a search continues with its outcome: "Searched the wiki for leave: no documents."."""
     if not claim.kinds & {"search"} or claim.start > 4 or not topics_in(claim.object):
         return False
-    return _FOUND.search(read.masked, claim.start, claim.end + 80) is not None
+    return _PHRASES["found"].search(read.masked, claim.start, claim.end + 80) is not None
 
 
 _LONGEST_ORDER = 120

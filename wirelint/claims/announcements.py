@@ -143,9 +143,6 @@ _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
 _PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
-_SHORT_TIME = re.compile(r"(?:one|an?) (?:moment|sec(?:ond)?|minute)", re.IGNORECASE)
-_BEFORE_TIME = re.compile(r"(?:\A|[^\w\s]\s*|\b(?:just|me|please|need|wait|only|take) )\Z", re.IGNORECASE)
-"""The text before "a second" in a plea for patience. After other words it is an amount: "half a second"."""
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
@@ -214,7 +211,10 @@ def plea(prose: Prose) -> Sentence | None:
         return None
     last = prose.sentences[-1]
     found = _PLEA.search(last.masked)
-    if found is None or (_SHORT_TIME.fullmatch(found[0]) and not _BEFORE_TIME.search(last.masked[: found.start()])):
+    if found is None:
+        return None
+    short = _PHRASES["short_time"].fullmatch(found[0])
+    if short and not _PHRASES["before_time"].search(last.masked[: found.start()]):
         return None
     return None if _NOT_NOW.search(last.masked.replace(found[0], " ")) else last
 

@@ -135,7 +135,7 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         if zero is None:
             continue
         # "No results" denies the hits, "no files about it" may deny that they are about it.
-        doubtful = _GENERAL.search(zero[0]) is None and all(map(_may_not_match, looking))
+        doubtful = _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking))
         if doubtful or _reports_hits(prose, sentence, looking):
             return None
         elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
@@ -265,9 +265,6 @@ def _without(text: str, arguments: str) -> str:
     return _RELATIVE.sub(" ", text)
 
 
-_GENERAL = re.compile(r"result|résultat|match|hits?\b|treffer|ergebnis|结果", re.IGNORECASE)
-
-
 def _may_not_match(fact: Fact) -> bool:
     """Return True if the hits of a search by words do not have all of these words, so that none of them may be meant."""
     sent = decode_json(fact.arguments)
@@ -304,7 +301,7 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
         denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
         for none in denials:
             noun = next(filter(None, none.groups()), "")
-            if len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
+            if len(noun) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
                 continue
             held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, particulars(noun))]
             if held and all(number not in _ZEROS for _, number, _ in held):
@@ -372,8 +369,6 @@ def _is_state(word: str) -> bool:
 
 _STATE_COUNT = re.compile(r"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{1,6}) (?P<word>[^\W\d_]{4,})(?![\w-])")
 _SHORTEST_NOUN = 5
-_ENDS = re.compile(r"\W*(?:\Z|[,;.!]|(?:and|so|und|also|et|y|e|en|i|och)\b)")
-"""The end of a clause: a denial that goes on may be about a part of what was counted."""
 
 
 def added_items(turn: Turn) -> Contradiction | None:

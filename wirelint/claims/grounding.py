@@ -25,7 +25,6 @@ from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
     MONEY,
     MOST_DATA,
-    NAMES_ONLY,
     NEAR,
     STOP,
     Datum,
@@ -61,7 +60,6 @@ _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?![\w\u0900-\u0d7f])")  # the vowel signs of Hindi are no letters
-_CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
 """A calculation, which the model does by itself."""
@@ -135,7 +133,9 @@ def displaced(turn: Turn) -> Contradiction | None:
         datum
         for datum in own
         # The 1 of `1 USD = 0.92 EUR` says nothing.
-        if datum.column != "#" and NAMES_ONLY.search(datum.column) is None and datum.value.readings != (1.0,)
+        if datum.column != "#"
+        and _PHRASES["names_only"].search(datum.column) is None
+        and datum.value.readings != (1.0,)
     ]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
@@ -147,8 +147,6 @@ def displaced(turn: Turn) -> Contradiction | None:
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
-        if len(free) == 1 and left == possible and _PHRASES["how_many"].search(turn.order):
-            replaced = replaced or _instead(one, possible)
         if replaced is None or is_said(one.value, prose.masked, turn.told):
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
@@ -158,7 +156,7 @@ def displaced(turn: Turn) -> Contradiction | None:
         near = (other.value for other in said if other.sentence is one.sentence and other is not one)
         beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, turn.told)]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
-        if any(is_computed(one.value, known) for known in (steps, beside)) or _is_sum_of(one, written, pool):
+        if any(is_computed(one.value, known) for known in (steps, beside)):
             continue
         if _is_rate(one, said, [*pool, *(step for step in steps if is_of_kind(one.value, step.value))], given):
             continue
@@ -178,13 +176,6 @@ def _given_rates(turn: Turn) -> list[float]:
     rules = [value for message in turn.request.messages if message.role == "system" for value in values(message.text)]
     rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
     return [amount for value in told for one in value.readings for amount in (one, one / 100)] + rates
-
-
-def _is_sum_of(one: Stated, written: Sequence[Value], pool: Sequence[Datum]) -> bool:
-    """Return True if a value is the sum of the values in a reply that are data."""
-    beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
-    whole = sum(next(iter(other.amounts())) for other in beside)
-    return len(beside) > 1 and same(whole, next(iter(one.value.amounts())), 0)
 
 
 def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
@@ -324,14 +315,6 @@ def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: 
     )
 
 
-def _instead(one: Stated, turn: Sequence[Datum]) -> Datum | None:
-    """Return the datum nearest to the only number of a reply that tells none of the few numbers that a tool returned."""
-    alike = [datum for datum in turn if one.value.unit is datum.value.unit and _is_alike(one.value, datum.value)]
-    if len(turn) > _FEW_TOLD or not one.value.is_whole or not alike:
-        return None
-    return min(alike, key=lambda datum: abs(datum.value.readings[0] - one.value.readings[0]))
-
-
 _TOTAL = 20
 """Factor between a price and an amount that is rather a total."""
 _FEW_TOLD = 4
@@ -341,9 +324,8 @@ _FEW_TOLD = 4
 def _is_meant(one: Stated, datum: Datum) -> bool:
     """Return True if a value can only be the one number of a result: the result is nothing else, both have decimals, or
     words agree."""
-    if not (one.value.is_whole or datum.value.is_whole):
-        return True
-    return datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0) or _has_key(one, datum)
+    both_decimal = not (one.value.is_whole or datum.value.is_whole)
+    return both_decimal or datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0)
 
 
 def _has_key(one: Stated, datum: Datum) -> bool:
@@ -665,11 +647,10 @@ def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = froz
     `sad`: "unfortunately" alone admits nothing. `made`: nor do the things of a tool: "your issue", of `create_issue`.
     """
     text = _PHRASES["no_fault"].sub(" ", prose.masked)
-    text = _OWN_THING.sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
+    text = (
+        _PHRASES["own_thing"].sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
+    )
     return _PHRASES["admits"].search(_PHRASES["regrets"].sub(" ", text) if sad else text) is not None
-
-
-_OWN_THING = re.compile(r"(?i)\b(?:the|this|your|new) (?P<thing>[a-z]+)\b")
 
 
 def negates(sentence: Sentence) -> bool:
@@ -748,7 +729,7 @@ class Given:
         if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
             return False  # an item of a recipe; or computed from the value beside it
         own = [value for value in own if self._is_new(value)]
-        own = [value for value in own if not _CLOCK.match(self._prose.masked, value.end)]
+        own = [value for value in own if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
         return any(
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own

@@ -22,7 +22,6 @@ from typing import NamedTuple, TypeAlias
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
-    NAMES_ONLY,
     STOP,
     Datum,
     GivenDates,
@@ -43,6 +42,7 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
     is_telling,
+    statements,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -61,14 +61,9 @@ _SHORT = 2
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
-_CONTRAST = re.compile(
-    r",? (?:while|whereas|but|während|tandis que|mientras|mentre|enquanto|terwijl|natomiast|medan) "
-    r"|, (?:aber|mais|pero|ma|mas|maar|ale|men) "
-)
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
-_LETTER = re.compile(r"[^\W\d_]")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
@@ -119,10 +114,18 @@ def _columns(text: str) -> Iterator[tuple[Row, ...]]:
         cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             objects = [
-                {key: _number_or_text(cell) for key, cell in zip(cells[0], row, strict=True)} for row in cells[1:]
+                {
+                    key: float(cell) if _DECIMAL.fullmatch(cell) else cell
+                    for key, cell in zip(cells[0], row, strict=True)
+                }
+                for row in cells[1:]
             ]
             yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
             return
+
+
+def _number_or_text(cell: str) -> Json:
+    return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
 def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
@@ -152,10 +155,6 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
-
-
-def _number_or_text(cell: str) -> Json:
-    return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
 def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tuple[Row, ...]:
@@ -205,14 +204,18 @@ def _key_names(key: str) -> tuple[str, ...]:
     words = [word for word in words if word not in STOP]
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
     names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
-    return tuple(name for name in names if len(name) >= _SHORTEST_KEY) if NAMES_ONLY.search(key) is None else ()
+    return (
+        tuple(name for name in names if len(name) >= _SHORTEST_KEY)
+        if _PHRASES["names_only"].search(key) is None
+        else ()
+    )
 
 
 def _name(key: str, cell: Json) -> Json:
     """Return what may name a row: a text, `field B` of `"field": "B"`, or the number of a thing: `"batch_id": 2208`."""
     if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii():
         return " ".join((*name_words(key)[-1:], cell))
-    is_id = isinstance(cell, int) and cell >= _LARGE and NAMES_ONLY.search(key) is not None
+    is_id = isinstance(cell, int) and cell >= _LARGE and _PHRASES["names_only"].search(key) is not None
     return f"{cell}" if is_id else cell
 
 
@@ -242,15 +245,9 @@ _Named: TypeAlias = tuple[tuple[int, int], list[_NamedRow]]
 def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
     """Yield the clauses of rows."""
     for part, found in parts:
-        spans = [span for span, _, _ in found]
-        if len({row.place for _, row, _ in found}) == 1:
-            yield _clause(prose, found[0][1], part, spans)
-            continue
-        for piece, inside in list(_contrasted(prose.text, part, found)) or _stretches(prose.text, part, found):
+        one_row = len({row.place for _, row, _ in found}) == 1
+        for piece, inside in [(part, found)] if one_row else _stretches(prose.text, part, found):
             yield _clause(prose, inside[0][1], piece, [span for span, _, _ in inside])
-        for (_, end), row, _ in found:
-            if bracket := _BRACKET.match(prose.text, end):
-                yield _clause(prose, row, bracket.span(1), spans)
 
 
 def _clauses_behind(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
@@ -263,16 +260,9 @@ def _clauses_behind(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
 
 def _pieces(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
     """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
-    cuts = [part[0], *(cut.start() for cut in _CONTRAST.finditer(text, *part)), part[1]]
+    cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
     for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
         yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
-
-
-def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
-    """Yield the pieces of a clause that name one row each."""
-    for piece, inside in _pieces(text, part, found):
-        if len({row.place for _, row, _ in inside}) == 1:
-            yield piece, inside
 
 
 def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
@@ -394,7 +384,7 @@ def _wrong_clause(
         against = (
             _value_of_another(clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere)
-            or _time_of_another(turn.prose, clause, clauses, everywhere)
+            or _time_of_another(turn.prose, clause, clauses)
             or _word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause)
@@ -585,7 +575,7 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
     return None
 
 
-def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
+def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause]) -> str | None:
     """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
 
     The clause has all times of the row but one, and another one in its place.
@@ -594,13 +584,10 @@ def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], 
     left = _times(clause.row) - _told_times(prose, clause)
     if len(told) != 1 or len(left) != 1 or told[0].minutes in _times(clause.row):
         return None
-    if _PHRASES["bound"].search(clause.text[: told[0].start]):
-        return None
     others = (one for one in clauses if one.row is not clause.row and _times(one.row))
     as_it_is = any(_told_times(prose, one) == _times(one.row) for one in others)
-    if not as_it_is or everywhere.are_too_many or told[0].minutes in everywhere.minutes:
-        return None
-    return f"the time {clause.text[told[0].start : told[0].end]!r} is not that of its row: {clause.row.place}"
+    shown = clause.text[told[0].start : told[0].end]
+    return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
 
 def _told_times(prose: Prose, clause: _Clause) -> set[int]:
@@ -630,8 +617,7 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
-        cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        other = next((word for word in words - {own} if _lists(clause.text, word) and not _holds(cells, word)), None)
+        other = next((word for word in words - {own} if _lists(clause.text, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
         retold = any(_holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
         if other is not None and retold:
@@ -751,35 +737,31 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
     """
     for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
-        if len(values(clause)) > 1 or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
+        if len(rows) != 2 or len(values(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue
-        whole = [
-            (row.names.index(name), row.place, name) for _, row, name in found if name in map(str, row.cells.values())
-        ]
-        columns = {column: {place for other, place, _ in whole if other == column} for column, _, _ in whole}
-        if len(rows) != 2 or any(len(places) > 1 for places in columns.values()):
+        whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
+        columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
+        if _PHRASES["negates"].search(clause) or any(len(places) > 1 for places in columns.values()):
             continue
-        for column, place, name in whole:
-            others = [(second, other) for other, second, _ in whole if second != place]
-            if others and [one for one, second, _ in whole if second == place] == [column]:
-                own = rows[others[0][0]].names[column : column + 1]  # words of a name differ in number from row to row
-                if own and not _holds(clause, own[0]) and name not in map(str, rows[others[0][0]].cells.values()):
-                    against = f"{name!r} is of another row than {rows[others[0][0]].names[others[0][1]]!r}: {place}"
-                    return Contradiction(*part, against)
+        for column, row, name in whole:
+            other = next((one for number, one, _ in whole if one is not row and number != column), None)
+            alone = all(number == column for number, one, _ in whole if one is row)
+            if other is not None and alone:
+                named = next(number for number, one, _ in whole if one is other)
+                against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
+                return Contradiction(*part, against)
     return None
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
     """Return "all are open" if a row is closed."""
-    for sentence in prose.sentences:
+    for sentence in statements(prose):
         for line in _CLAUSE.findall(sentence.masked):
-            if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
+            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
                 continue
-            if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
-                continue
-            against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
+            against = None if pattern_of("except").search(line) else _opposite(line, table)
             if against is not None and not any(_holds(line, name) for row in table for name in row.names):
-                return Contradiction(sentence.start, sentence.end, against)
+                return Contradiction(*sentence.span, against)
     return None
 
 
@@ -787,14 +769,21 @@ def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None
     """Return "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
     for part, found in parts:
         ends = itertools.pairwise(span for span, _, _ in found)
+        text = prose.text[slice(*part)]
         if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
             continue
-        text = prose.text[slice(*part)]
-        if pattern_of("except").search(text) or _PHRASES["negates"].search(text):
-            continue
-        if against := next((why for _, row, _ in found if (why := opposite_state(text, row.cells, row.place))), None):
+        rows = (
+            []
+            if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
+            else [row for _, row, _ in found]
+        )
+        if against := _opposite(text, rows):
             return Contradiction(*part, against)
     return None
+
+
+def _opposite(text: str, rows: Iterable[Row]) -> str | None:
+    return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
 
 
 _BETWEEN_NAMES = 9

@@ -86,9 +86,6 @@ def _measured() -> dict[str, list[int]]:
 _ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _PARTING = ",;:、，；：。"
-_STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
-_DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
-"""Who does something, right before the word: "I stopped it" is no state."""
 
 
 def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str | None:
@@ -109,7 +106,11 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
                 return f"{own[0]!r} is denied: {place}/{key} = {cells[key]}"
             continue
         found = pattern_of((pair, 1 - side)).search(text)
-        if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
+        if (
+            found is not None
+            and not _is_negated(text, found)
+            and _PHRASES["doer"].search(text[: found.start()]) is None
+        ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None
 
@@ -120,7 +121,7 @@ _BESIDE = 9
 
 def _is_denied(text: str, word: re.Match[str]) -> bool:
     """Return True if a negation is right before a word."""
-    before = _STILL.sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
+    before = _PHRASES["still"].sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
     return _PHRASES["negates"].search(before) is not None
 
 
@@ -149,7 +150,7 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
     """Return True if a part of a sentence between commas has a negation beside a word; "still" is none."""
     start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
     ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
-    part = _STILL.sub(" ", text[start : min(ends, default=len(text))])
+    part = _PHRASES["still"].sub(" ", text[start : min(ends, default=len(text))])
     return _PHRASES["negates"].search(part) is not None
 
 
