@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -419,19 +419,17 @@ def _is_real(line: str, at: int) -> bool:
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
-def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """Yield outcomes of tools that a text names, with the names: "search_docs returned nothing"."""
-    for name in names:
-        if name not in prose.text or not MADE_NAME.search(name):
-            continue
-        report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
-        for sentence in prose.sentences:
-            # Names are often in code spans, which the mask hides.
-            match = report.search(prose.text, sentence.start, sentence.end)
-            if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
-                kinds: frozenset[Kind] = frozenset({"search"})
-                yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
-                break
+def reported_outcome(prose: Prose, name: str) -> Claim | None:
+    """Return the outcome of a tool that a text names: "search_docs returned nothing"."""
+    if name not in prose.text or not MADE_NAME.search(name):
+        return None
+    report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+    for sentence in prose.sentences:
+        # Names are often in code spans, which the mask hides.
+        match = report.search(prose.text, *sentence.span)
+        if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
+            return Claim(frozenset({"search"}), name, "outcome", match[0], *sentence.span)
+    return None
 
 
 def bare_done(prose: Prose) -> Claim | None:
@@ -523,14 +521,11 @@ _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 class Act:
     """A finished action: its verb and its sentence.
 
-    `is_own`: in the first person. `is_by_user`: the user is the subject. `may_be_past`: it may be of any time.
+    `is_by_user`: the user is the subject.
     """
 
     verb: str
     sentence: Sentence
-    is_own: bool = False
-    may_be_state: bool = False
-    may_be_past: bool = False
     is_by_user: bool = False
 
 
@@ -570,8 +565,8 @@ def acts(prose: Prose) -> Iterator[Act]:
 
 def _of(line: str, sentence: Sentence) -> Iterator[Act]:
     if (match := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: match.start()]):
-        yield Act(match["verb"].lower(), sentence, is_own=True)
-        yield from (Act(more["verb"].lower(), sentence, is_own=True) for more in _THEN.finditer(line, match.end()))
+        yield Act(match["verb"].lower(), sentence)
+        yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return
     if yours := _YOURS.match(line):
         yield Act(yours["verb"].lower(), sentence, is_by_user=True)
@@ -596,11 +591,6 @@ def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()
-        yield Act(
-            verb,
-            sentence,
-            may_be_state=form is _IS and groups["now"] is None,
-            may_be_past=groups.get("past") is not None,
-        )
+        yield Act(verb, sentence)
         yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return

@@ -173,13 +173,6 @@ def shares_signs(text: str, tool: Tool) -> bool:
     return any(pair in text for pair in pairs)
 
 
-def tool_by_words(able: Iterable[Ability], text: str) -> Ability | None:
-    """Return the tool that a text names by words: "the currency converter" for `convert_currency`."""
-    noun = _PHRASES["tool_noun"].match(text)
-    words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
-    return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
-
-
 _SIDE_EFFECTS: Mapping[Kind, re.Pattern[str]] = {
     kind: re.compile(rf"(?<![a-z])(?:{stems})", re.IGNORECASE) for kind, stems in _PHRASES.table("side_effects").items()
 }
