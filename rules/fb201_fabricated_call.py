@@ -197,7 +197,7 @@ _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("wa
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
     """Return the weight of a claim: 0 none, 1 info, 2 warning, 3 error."""
-    reached = reach(claim, read, fitting) if claim.form not in ("stands", "news") else Reach.NO
+    reached = reach(claim, read, fitting) if claim.form != "news" else Reach.NO
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
@@ -217,10 +217,10 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if asks_for_text(words) and not beside:
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
-    if claim.form in ("passive", "terse", "missed"):
+    if claim.form in ("passive", "terse"):
         # "Searched the wiki for leave: no documents." is a note with its outcome.
         came_of_it = claim.form == "terse" and _PHRASES["found"].search(read.masked, claim.start, claim.end + 80)
-        if not (wanted or came_of_it or (claim.form == "missed" and _PHRASES["looked_in"].search(claim.object))):
+        if not (wanted or came_of_it):
             return 0
         weight = 2
     return min(weight, 1) if has_material(claim, request) or evidence.was_summarised(request) else weight

@@ -6,7 +6,6 @@ Text protocols count too: a user message may be the result of a tool without any
 from __future__ import annotations
 
 import itertools
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from wirelint import lexicon
 from wirelint.apis.traits import is_raw
 from wirelint.claims.actions import Kind, bare
 from wirelint.claims.claims import Claim
-from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
+from wirelint.claims.toolkinds import Ability, abilities, ability, fits
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
     Choice,
@@ -155,20 +154,6 @@ def is_unseen(request: Request) -> bool:
     return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
 
 
-def contains_named(request: Request, word: str) -> bool:
-    """Return True if a text of the conversation contains what `word` names: a heading or label, then a block."""
-    if not word:
-        return False
-    spelled = re.escape(word)
-    labelled = re.compile(
-        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|"
-        rf"<\w+)[^\n]{{0,40}}{spelled}"
-        rf"|(?:path|name|file|source|title)=[\"']?[^\"'\n]{{0,80}}{spelled}",
-        re.IGNORECASE | re.MULTILINE,
-    )
-    return any(labelled.search(message.text) for message in request.messages if message.role != "assistant")
-
-
 def supplies_results(request: Request) -> bool:
     """Return True if the prompt contains material that a tool would find: passages, documents, search results."""
     return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
@@ -303,38 +288,14 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 def may_be_on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if the claim may be about an earlier call of the history.
 
-    It is if the arguments of the call hold a name from the claim, or if the user has not just ordered such an action.
+    It may not if the user has just ordered such an action, or gave a name that the claim repeats and no result holds.
     """
     same = calls_before(claim, request)
-    if not same:
+    if not same or wanted & claim.kinds:
         return False
-    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
-    if any(mark in call.arguments.text.lower() for call in same for mark in marks):
-        return True
-    if _is_new(marks, same, request):
-        return False
-    place = PATH.search(claim.object)
-    if place is not None and not _may_concern_file(place[0].rsplit("/", 1)[-1], same, request):
-        return False
-    return not wanted & claim.kinds
-
-
-def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
-    """Return True if a claim repeats a name from the user's last message that no result holds."""
     words = last_words(request).lower()
-    named = [mark for mark in marks if mark in words]
-    if not named or not all(call.arguments.mapping for call in calls):
-        return False
-    results = [result.text.lower() for result in request.results]
-    return not any(mark in text for mark in named for text in results)
-
-
-def _may_concern_file(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Return True if calls may concern a file: they name it, they name no file, or a result names it."""
-    name = name.lower()
-    if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
-        return True
-    return any(name in result.text.lower() for result in request.results)
+    named = [mark for mark in map(str.lower, _PHRASES["marks"].findall(claim.object)) if mark in words]
+    return not named or any(mark in result.text.lower() for mark in named for result in request.results)
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
@@ -347,14 +308,9 @@ def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
 
 def has_material(claim: Claim, request: Request) -> bool:
     """Return True if the conversation contains the material that the claim is about."""
-    if not claim.kinds & {"read", "search", "write"}:
+    if not claim.kinds & {"read", "search"}:
         return False
-    if claim.kinds & {"read", "search"} and supplies_results(request):
-        return True
-    place = PATH.search(claim.object)
-    if place is not None:
-        return contains_named(request, place[0].rsplit("/", 1)[-1])
-    return "read" in claim.kinds and brings_content(request)
+    return supplies_results(request) or ("read" in claim.kinds and brings_content(request))
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:

@@ -96,7 +96,7 @@ def ordered(claim: Claim, prose: Prose, words: str, known: str, able: Sequence[A
         near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
         least = 0 if near and news else 1 if news else len(words)
     else:
-        least = 1 if wanted and claim.form in ("passive", "stands") else len(words)
+        least = 1 if wanted and claim.form == "passive" else len(words)
     if len(shared) < least or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
@@ -267,8 +267,6 @@ def _links(act: Act, one: Ability, words: str, known: str, text: str) -> bool:
     own, wanted = verb in name, verb in order
     if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user reported it
-    if act.is_by_user:
-        return own and wanted and is_news(line, known)
     if qualifies_text(line, one.tool) or (one.kinds and one.kinds <= _LOOKS and not own):
         return False
     thing, shared = bool(stems & (name | described | _fields(one))), shared_words(text, words)
