@@ -186,8 +186,8 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
     """
     if not asks_for_text(words) or orders_beside_text(words) & found.kinds:
         return False
-    begun = not (found.at_once and found.kinds & {"search", "read"}) or _PHRASES["researched"].search(words) is None
-    return begun or _PHRASES["translates"].search(words) is not None
+    researches = found.at_once and found.kinds & {"search", "read"}
+    return not researches or _PHRASES["researched"].search(words) is None
 
 
 def _ending(choice: Choice) -> Text | Reasoning | None:

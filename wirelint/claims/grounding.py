@@ -151,21 +151,20 @@ def displaced(turn: Turn) -> Contradiction | None:
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
-        if is_computed(one.value, _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))):
-            continue
         near = (other.value for other in said if other.sentence is one.sentence and other is not one)
         beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, turn.told)]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
-        if any(is_computed(one.value, known) for known in (steps, beside)):
-            continue
-        if _is_rate(one, said, [*pool, *(step for step in steps if is_of_kind(one.value, step.value))], given):
+        sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
+        alike = [step for step in steps if is_of_kind(one.value, step.value)]
+        computed = any(is_computed(one.value, known) for known in (sources, steps, beside))
+        if computed or _is_rate(one, said, [*pool, *alike], given):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
         against = (
-            f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
+            f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, "
+            "and no rounding, conversion or sum leads from one to the other"
         )
-        against += " or sum leads from one to the other"
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
 
@@ -220,28 +219,20 @@ _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
 
-def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> bool:
-    """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
+def _is_rate(told: Stated, said: Sequence[Stated], known: Sequence[Datum], given: Sequence[float]) -> bool:
+    """Return True if a value is a datum times, divided by, plus or minus another number: `at 6.5 knots, 15 hours`.
 
-    Or by a number that the user or the arguments of a call give (`given`), or a datum plus or minus one of these.
+    A factor is in the sentence of the value, a percentage of the reply, a period, or in `given`, as terms are: the numbers
+    of the user and of the calls.
     """
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
     shares = [one.value.readings[0] / 100 for one in said if one.value.unit and one.value.unit.name == "percent"]
-    beside += [rate for share in shares for rate in (1 + share, 1 - share)]
-    beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
-    goal, step = told.value.readings[0], told.value.step
-    if any(
-        same(abs(goal), abs(datum.value.readings[0] + sign * one), step / 2)
-        for datum in pool
-        for one in given
-        for sign in (1, -1)
-    ):
+    factors = {*beside, *given, *_PERIODS, *(1 + share for share in shares), *(1 - share for share in shares)} - {0, 1}
+    goal, step, amounts = told.value.readings[0], told.value.step / 2, {datum.value.readings[0] for datum in known}
+    if any(same(abs(goal), abs(amount + term), step) for amount in amounts for one in given for term in (one, -one)):
         return True
     return any(
-        same(goal, datum.value.readings[0] * rate, step / 2)
-        or (rate and same(goal, datum.value.readings[0] / rate, step / 2))
-        for datum in pool
-        for rate in beside
+        same(goal, result, step) for amount in amounts for one in factors for result in (amount * one, amount / one)
     )
 
 
@@ -447,7 +438,7 @@ def retold_errors(turn: Turn) -> Contradiction | None:
     reasons -= nouns.union(*(fact.able.words for fact in failed))
     reasons = frozenset(reason for reason in reasons if reason not in sent)
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
-    told_why = _passes_on(prose, reasons, order) or any(one in prose.text for one in statuses)
+    told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
     if told_why and not _claims_success(prose, failed):
         return None
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
@@ -484,14 +475,13 @@ def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
     )
 
 
-def _passes_on(prose: Prose, reasons: frozenset[str], order: str) -> bool:
-    """Return True if a text repeats the words of an error; of a long one, some beside a negation, or most of them."""
+def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
+    """Return True if a text repeats the words of an error; of a long one, beside a negation."""
     spoken = [(words_in(sentence.masked) & reasons, sentence) for sentence in prose.sentences]
     repeated = {word for words, _ in spoken for word in words}
     if len(repeated) < max(1.0, len(reasons) * _PASSED_ON):
         return False
-    beside = any(_PHRASES["negates"].search(sentence.masked) for words, sentence in spoken if words)
-    return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose, order)
+    return len(reasons) < _MANY or any(negates(sentence) for words, sentence in spoken if words)
 
 
 def _has_word_of(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
@@ -529,7 +519,7 @@ def reported_done(
         return None
     if not is_order(words) if english else used or _negates(prose):
         return None  # "I have written it, and sent nothing"
-    given, named = particulars(words), any(number in prose.text for number in numbers_of_things(words))
+    given = particulars(words)
     for sentence in told:
         done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
@@ -539,7 +529,7 @@ def reported_done(
             continue
         if english and heads_text(sentence.masked[done.end() :]):
             continue
-        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, named, used, request)), None)
+        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, used, request)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
@@ -550,19 +540,14 @@ def _has_participle(text: str, given: frozenset[str]) -> bool:
     return any(re.search(rf"(?i)\b[^\W\d_]{{2,3}}{re.escape(word)}", text) for word in given if word.isalpha())
 
 
-def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], request: Request) -> bool:
-    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool.
-
-    `named`: order and report have the number of one thing, which may be the subject.
-    """
-    words = last_words(request)
+def _is_act_of(verb: str, one: Ability, used: Sequence[Ability], request: Request) -> bool:
+    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool."""
+    words, said = last_words(request), stem(verb.lower())
     parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
-    said = stem(verb.lower())
     subject = frozenset(noun for noun in nouns_of(one.tool) if stem(noun) != said)
-    if verb.lower() in words_of(words) or not (said in order or asked(words) or _PHRASES["please"].search(words)):
-        return False  # the user did it, or ordered nothing
-    about_it = not subject.isdisjoint(words_in(words))
-    if not (said in parts and (about_it or named)) and not (about_it and (said in order or verb.lower() in _STATES)):
+    if not (said in order or asked(words)) or subject.isdisjoint(words_in(words)):
+        return False  # the user ordered nothing
+    if not (said in parts or said in order or verb.lower() in _STATES):
         return False
     if not used:
         return True

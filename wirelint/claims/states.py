@@ -99,8 +99,6 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
     for (pair, side), key in given.items():
-        if (pair, 1 - side) in given:
-            continue
         if own := pattern_of((pair, side)).search(text):
             if isinstance(cells[key], bool) and _is_denied(text, own):
                 return f"{own[0]!r} is denied: {place}/{key} = {cells[key]}"

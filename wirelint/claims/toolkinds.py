@@ -152,10 +152,7 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if not does(able, kinds):
         return False
     topics = topics_in(text, verb)
-    shared = (
-        topics & able.topics or words_of(text) & able.words or (not text.isascii() and shares_signs(text, able.tool))
-    )
-    if shared:
+    if topics & able.topics or words_of(text) & able.words:
         return True
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
         return True  # tables may hold any object
@@ -164,13 +161,6 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
-
-
-def shares_signs(text: str, tool: Tool) -> bool:
-    """Return True if a text shares a Chinese word with a description, apart from the verb at its beginning."""
-    described = tool.description[:_LONGEST_LEAD]
-    pairs = {run[at : at + 2] for run in _PHRASES["signs"].findall(described) for at in range(2, len(run) - 1)}
-    return any(pair in text for pair in pairs)
 
 
 _SIDE_EFFECTS: Mapping[Kind, re.Pattern[str]] = {

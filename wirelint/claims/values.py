@@ -180,8 +180,6 @@ def _measured(text: str, at: int) -> tuple[str, str, int] | None:
         return "" if scale is None else scale[0], unit[0], unit.end()
     if scale is not None and (scale[0] in _LARGE_UNITS or _NO_END.match(text, after) is None):
         return scale[0], "", after
-    if scale is not None and (unit := _spelled("units", text, at, _SPACE + "-")) is not None:
-        return ("", unit[0], unit.end()) if _NO_END.match(text, unit.end()) is None else None
     return ("", "", at) if _NO_END.match(text, at) is None else None
 
 
