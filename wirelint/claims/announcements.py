@@ -235,21 +235,17 @@ def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
         return None
     match = _PHRASES["any_soon"].search(last.masked)
     if match is None:
-        return _announced_abroad(prose, last, verbs)
+        # "Vou emitir" for `emitir_nota`: the verbs have one root.
+        roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
+        for pattern in _ANY_SOON_FOREIGN:
+            match = pattern.search(last.masked)
+            verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
+            if match is not None and verb is not None:
+                return _announce(prose, last, frozenset(), verb, match.end())
+        return None
     said = (match["base"] or match["ing"]).lower()
     for verb in verbs:
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
-            return _announce(prose, last, frozenset(), verb, match.end())
-    return None
-
-
-def _announced_abroad(prose: Prose, last: Sentence, verbs: Iterable[str]) -> Announcement | None:
-    """Return the announcement in another language with a verb of the same root: "Vou emitir" for `emitir_nota`."""
-    roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
-    for pattern in _ANY_SOON_FOREIGN:
-        match = pattern.search(last.masked)
-        verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
-        if match is not None and verb is not None:
             return _announce(prose, last, frozenset(), verb, match.end())
     return None
 

@@ -133,12 +133,7 @@ def _unit_of_key(key: str) -> Unit | None:
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
     pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
-    return next((found for part in (*pairs, *units) if (found := _key_unit(part))), None)
-
-
-def _key_unit(part: str) -> Unit | None:
-    """Return the unit at the end of a key: `temp_c`, `distance_km`, `price_usd`."""
-    return unit_of(part) or unit_of(part.upper())
+    return next((found for part in (*pairs, *units) if (found := (unit_of(part) or unit_of(part.upper())))), None)
 
 
 def _amount(number: float, unit: Unit | None) -> Value:

@@ -377,7 +377,13 @@ def _wrong_clause(
     asked = [as_datum(value) for value in values(turn.order)]
     asked += [datum for other in good for datum in data(other)] if len(good) > 1 else []
     elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
-    forms = _forms(clauses, text)
+    forms = {  # what follows the values of a column: `件` of `有 38 件`
+        (datum.column, form)
+        for clause in clauses
+        for value in without_moments(clause.text)
+        if (form := _form(value, clause.text))
+        for datum in derived_from(value, _own(clause.row, text))
+    }
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
@@ -487,17 +493,6 @@ def _value_of_another(
         if meant and len({datum.value for datum in meant}) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
-
-
-def _forms(clauses: Sequence[_Clause], text: str) -> set[tuple[str, str]]:
-    """Return the columns whose values clauses have, each with what follows the number: `件` of `有 38 件`."""
-    return {
-        (datum.column, form)
-        for clause in clauses
-        for value in without_moments(clause.text)
-        if (form := _form(value, clause.text))
-        for datum in derived_from(value, _own(clause.row, text))
-    }
 
 
 def _form(value: Value, text: str) -> str:
