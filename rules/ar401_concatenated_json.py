@@ -6,7 +6,7 @@ from wirelint.arguments.argument_faults import Concatenated, concatenated, has_e
 from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_history, report_history
-from wirelint.model import Choice, Exchange, ToolCall
+from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
@@ -72,8 +72,12 @@ class ConcatenatedJson(Rule):
                     fix=_fix(exchange, choice, call),
                 )
 
-        calls = {call.pointer: call for call in exchange.reply.calls}
-        for fault in exchange.reply.faults:
+        yield from self._announced(exchange.reply)
+
+    def _announced(self, reply: Reply) -> Iterator[Finding]:
+        """Yield findings on calls of OpenAI's Responses that were added with arguments before their deltas."""
+        calls = {call.pointer: call for call in reply.calls}
+        for fault in reply.faults:
             place, _, given = fault.detail.partition(" ")
             if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:
                 yield self.finding(

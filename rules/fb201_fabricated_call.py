@@ -7,7 +7,6 @@ from operator import itemgetter
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import (
-    accepted_offer,
     asked,
     asks_about_past,
     asks_for_text,
@@ -18,7 +17,6 @@ from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
-    claim_by_name,
     ordered,
     performed,
 )
@@ -201,7 +199,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
-    wanted = claim.kinds & (asked(words) | accepted_offer(words, _text_before(request)))
+    wanted = claim.kinds & asked(words)
     if claim.form == "state":
         return 2 if _is_set(claim, words, read) else 0
     if _is_fiction(request) and not wanted:
@@ -239,11 +237,6 @@ def _is_quoted_back(claim: Claim, words: str) -> bool:
     return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
 
 
-def _text_before(request: Request) -> str:
-    """Return the model's last text before the user's last message."""
-    return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
-
-
 def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """Return a claim that a tool, given by its name, answered."""
     conversation = " ".join(message.text for message in request.messages if message.role != "system")
@@ -266,11 +259,6 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
     conversation = " ".join(message.text for message in request.messages)
     fitting = ordered(claim, read, words, conversation, able)
     return None if has_material(claim, request) or calls_before(claim, request) else fitting
-
-
-def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
-    """Return a claim in the verb of a tool's own name."""
-    return None if request.calls else claim_by_name(read, evidence.last_words(request), able)
 
 
 def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
@@ -305,4 +293,4 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
     return (claim, fitting) if claim is not None and fitting is not None else None
 
 
-_OTHERS = {_by_name: 3, _in_its_verb: 2, _bare: 2, _carried_out: 2}
+_OTHERS = {_by_name: 3, _bare: 2, _carried_out: 2}

@@ -27,8 +27,6 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book", "write"}),
 }
-_OFFER = _PHRASES.pattern("offer", intent_bases=_INTENT_BASES)
-_LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
 _VOICED = _PHRASES.text("voiced")
 _GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
@@ -51,13 +49,6 @@ def asked(text: str) -> frozenset[Kind]:
     for table in ASKED[-2:]:
         kinds.update(kind for word, found_kinds in table.items() if word in text for kind in found_kinds)
     return frozenset(kinds)
-
-
-def accepted_offer(words: str, before: str) -> frozenset[Kind]:
-    """Return the kinds of action that a reply offered and the user accepted: "Shall I refund it?" "Yes please"."""
-    if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
-        return frozenset()
-    return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
 def asks_about_past(text: str) -> bool:

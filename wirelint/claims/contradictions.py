@@ -127,7 +127,7 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         for fact in looking
     ):
         return None
-    if _cites(prose, looking) or _PHRASES["counted"].search(prose.masked):
+    if _cites(prose, looking):
         return None
     for sentence in turn.sentences:
         of_call = _PHRASES["returned_none"].search(sentence.masked)
@@ -135,8 +135,7 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         if zero is None:
             continue
         # "No results" denies the hits, "no files about it" may deny that they are about it.
-        doubtful = _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking))
-        if doubtful or _reports_hits(prose, sentence, looking):
+        if _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking)):
             return None
         elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
         if not elsewhere and not _PHRASES["narrowed"].search(sentence.masked):
@@ -189,7 +188,7 @@ def _is_absence(fact: Fact, denial: str) -> bool:
     text = fact.result.text.lower()
     if not _PHRASES["absent"].search(text):
         return False
-    if "search" not in fact.able.kinds or fact.able.shell or len(text) < 24:
+    if "search" not in fact.able.kinds:
         return True
     nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", denial.lower()) if len(word) > 3} - {
         "found",
@@ -214,16 +213,6 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     asked = " ".join(fact.arguments for fact in looking)
     results = " ".join(fact.result.text[:20_000] for fact in looking)
     return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
-
-
-def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
-    if _PHRASES["nearest"].search(prose.masked):
-        return True
-    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
-    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
-    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
 
 
 def denied_items(turn: Turn) -> Contradiction | None:

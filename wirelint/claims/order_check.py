@@ -141,33 +141,6 @@ def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> t
     return found, verbs[found.verb]
 
 
-def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
-    text = prose.text.strip()
-    if (
-        len(text) > _LONGEST_PLAIN_ORDER
-        or "\n" in text
-        or (_PHRASES["shown"].search(text) and not is_news(text, words))
-    ):
-        return None
-    verbs = {form: (verb, one) for verb, one in _own_verbs(able).items() for form in _finished(verb)}
-    for sentence in prose.sentences if verbs else ():
-        match = None if sentence.question else _PHRASES["done"].search(sentence.masked)
-        verb = next((word.lower() for word in match.groups() if word), "") if match else ""
-        shown = prose.text[sentence.start : sentence.end]
-        if match is None or verb not in verbs or is_given(shown[match.end() :]):
-            continue
-        if shared_words(shown, words) or is_news(text, words):
-            claim = Claim(frozenset(), verbs[verb][0], "said", shown[match.end() :], *sentence.span)
-            return claim, verbs[verb][1]
-    return None
-
-
-def _finished(verb: str) -> tuple[str, ...]:
-    base = verb.removesuffix("e")
-    return f"{base}ed", f"{verb}{verb[-1]}ed", f"{base}ing"
-
-
 _SPEAKS = frozenset(_PHRASES.words("speaks"))
 
 
