@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from wirelint.mock.schema_values import Topic, make_arguments
+from wirelint.mock.plan import Topic, make_arguments
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_values.json").read_text(encoding="utf-8"))
 
@@ -19,11 +19,6 @@ def one(**schema: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False}
 
 
-TREE = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
-    "required": ["name"],
-}
 SCHEMAS: dict[str, dict[str, Any]] = TABLES["schemas"]
 TOPIC = Topic.of("Please compare the tides in Lisbon and Porto")
 

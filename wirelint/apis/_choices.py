@@ -18,28 +18,27 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from wirelint.apis.reading import (
     DONE,
     ReplyReader,
     arguments_of,
-    compact,
     error_of,
     index_of,
-    joined_texts,
     mapping,
     mappings,
     number,
     refusal_of,
+    result_text,
     role_of,
-    schema,
     stated_reason,
     text,
     tool_choice,
 )
 from wirelint.apis.writing import (
     MADE,
-    WholeWriter,
+    BodyWriter,
     frame_document,
     framed,
     groups,
@@ -97,16 +96,15 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def read_chat(body: Mapping[str, Json]) -> Request:
+def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
-    tools = read_tools(body.get("tools"))
-    if functions := body.get("functions"):
-        tools = (*tools, *_functions(functions))
+    listed = [(tool, f"/{name}/{n}") for name in ("tools", "functions") for n, tool in mappings(body.get(name))]
+    tools = tuple([found for tool, place in listed if (found := _tool(tool, place)) is not None])
     parallel = body.get("parallel_tool_calls")
     searches = not _SEARCHES.isdisjoint(body) and any(body.get(name) for name in _SEARCHES)
     return Request(
-        api="openai.chat",
+        api=api,
         model=model,
         messages=tuple([_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))]),
         tools=tools,
@@ -134,7 +132,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     content = message.get("content")
     if role == "tool":
         name = text(message.get("tool_name")) or text(message.get("name"))
-        return Message(role, (ToolResult(text(message.get("tool_call_id")), _shown(content), place, name),), place)
+        return Message(role, (ToolResult(text(message.get("tool_call_id")), result_text(content), place, name),), place)
     if isinstance(content, str) and message.keys() == _PLAIN:
         return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
@@ -163,28 +161,13 @@ def _content(content: Json, place: str) -> Iterator[Part]:
         if isinstance(thought, str):
             yield Reasoning(thought, f"{place}/{n}/thinking")
         elif kind == "thinking" or kind == "reasoning":
-            yield Reasoning(joined_texts(thought) if thought is not None else words or "", f"{place}/{n}")
+            yield Reasoning(result_text(thought) if thought is not None else words or "", f"{place}/{n}")
         elif kind == "refusal":
             yield Refusal(text(part.get("refusal")) or "", f"{place}/{n}")
         elif words is None:
             yield Opaque(kind, f"{place}/{n}")
         elif words:
             yield Text(words, f"{place}/{n}/text")
-
-
-def _shown(content: Json) -> str:
-    """Return the text of a tool's result. Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return compact(content)
-    lines: list[str] = []
-    for _, part in mappings(content):
-        document = part.get("document")
-        data = part.get("text") if document is None else mapping(document).get("data", document)
-        if data is not None:
-            lines.append(data if isinstance(data, str) else compact(data))
-    return "\n".join(lines)
 
 
 def _call(call: Mapping[str, Json], place: str) -> ToolCall:
@@ -195,17 +178,6 @@ def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 
 
-def read_tools(tools: Json) -> tuple[Tool, ...]:
-    return tuple([found for n, tool in mappings(tools) if (found := _tool(tool, f"/tools/{n}")) is not None])
-
-
-def _functions(functions: Json) -> Iterator[Tool]:
-    for n, function in mappings(functions):
-        if name := text(function.get("name")):
-            described = text(function.get("description")) or ""
-            yield Tool(name, f"/functions/{n}", described, schema(function.get("parameters")))
-
-
 def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     kind = text(tool.get("type")) or "function"
     inner = mapping(tool.get(kind)) or tool
@@ -213,7 +185,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     if kind == "custom":
         return Tool(name or "", place, described, None, type="custom")
     if kind == "function" or "parameters" in inner or "input_schema" in inner:
-        declared = schema(inner.get("parameters", inner.get("input_schema")))
+        declared = mapping(inner.get("parameters", inner.get("input_schema"))) or None
         return Tool(name, place, described, declared) if name else None
     return Tool(name or kind, place, described, None, hosted=True, type=kind)
 
@@ -236,6 +208,8 @@ class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
     has_done_marker = True
+    evidence: ClassVar[tuple[str, ...]] = ()
+    """Members of a document that only a search of the provider adds."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
@@ -273,6 +247,9 @@ class ChoiceReader(ReplyReader):
         if counts and (usage := mapping(counts)):
             self._counted = True
             self.out.append(Usage(usage, frame))
+        for name in self.evidence:
+            if document.get(name):
+                self.add_once(0, name, f"/{name}", frame)
         return ()
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
@@ -324,19 +301,17 @@ class ChoiceWriter:
     def note(self, out: Sequence[Event]) -> None:
         """Record the blocks that start, and the numbers of calls."""
         for event in out:
-            if type(event) is Start and event.block not in self.starts:
-                self._begin(event)
-
-    def _begin(self, start: Start) -> None:
-        self.starts[start.block] = start
-        if start.kind == "reasoning" and start.block < MADE:
-            name = start.pointer.rpartition("/")[2]
-            self.reasoning = name if name in REASONING else self.reasoning
-        if start.kind == "tool_call" and start.form != "legacy":
-            highest, own = self._highest.get(start.choice, -1), start.wire_index
-            is_ours = own is None or start.choice in self._altered or start.block >= MADE
-            self.numbers[start.block] = highest + 1 if is_ours or own is None else own
-            self._highest[start.choice] = max(highest, self.numbers[start.block])
+            if type(event) is not Start or event.block in self.starts:
+                continue
+            self.starts[event.block] = event
+            if event.kind == "reasoning" and event.block < MADE:
+                name = event.pointer.rpartition("/")[2]
+                self.reasoning = name if name in REASONING else self.reasoning
+            if event.kind == "tool_call" and event.form != "legacy":
+                highest, own = self._highest.get(event.choice, -1), event.wire_index
+                is_ours = own is None or event.choice in self._altered or event.block >= MADE
+                self.numbers[event.block] = highest + 1 if is_ours or own is None else own
+                self._highest[event.choice] = max(highest, self.numbers[event.block])
 
     def mark_altered(self, events: Sequence[Event], out: Sequence[Event]) -> None:
         """Note which candidates have calls inserted or removed, and which blocks are gone."""
@@ -372,11 +347,8 @@ class ChoiceWriter:
         start = self.start_of(event)
         return start.kind if start is not None else None
 
-    def deltas(self, events: Sequence[Event], kind: Kind) -> list[Delta]:
-        return [event for event in events if isinstance(event, Delta) and self.kind_of(event) == kind]
-
     def text_for(self, events: Sequence[Event], kind: Kind) -> str:
-        return text_of(self.deltas(events, kind))
+        return text_of(event for event in events if self.kind_of(event) == kind)
 
 
 class ChoiceStreamWriter(ChoiceWriter, ABC):
@@ -492,10 +464,6 @@ def _stays(event: Event, counts_removed: bool) -> bool:
     return isinstance(event, (Other, ReplyMeta, Usage, Failure))
 
 
-def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
-    return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
-
-
 def is_empty_call(call: Mapping[str, Json]) -> bool:
     """Return True if a `function_call` has neither a name nor arguments."""
     return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
@@ -516,7 +484,7 @@ def _wrapped(call: Json) -> Json:
     return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
 
 
-def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
+def _without_empty(choice: dict[str, Json], dropped: frozenset[FaultKind]) -> dict[str, Json]:
     """Return a candidate without the empty members, and with misshapen calls written anew, if the violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
@@ -531,7 +499,7 @@ def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str
     return choice
 
 
-class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
+class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
     """Writer of whole bodies. A subclass patches the entries of `choices`."""
 
     @abstractmethod
@@ -543,7 +511,8 @@ class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
         self.note(out)
         listed = document.get("choices")
         choices: list[Json] = list(listed) if isinstance(listed, list) else []
-        dropped = {kind for kind in REPEATED if _has(kind, events) and not _has(kind, out)}
+        kinds = [{one.kind for one in some if isinstance(one, StreamViolation)} for some in (events, out)]
+        dropped = (REPEATED & kinds[0]) - kinds[1]
         for position, choice in mappings(choices):
             index = index_of(choice, position)
             before, after = self.of_choice(events, index), self.of_choice(out, index)

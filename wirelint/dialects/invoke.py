@@ -15,11 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from wirelint.dialects import declared, json_blocks
-from wirelint.dialects.json_calls import read_calls, read_enclosed
-from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier, is_name
+from wirelint.dialects.json_blocks import read_calls, read_enclosed
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, Tags, read_body
 from wirelint.model import Json, Tool
@@ -31,13 +30,17 @@ _PARAMETERS = ("parameter", "param", "argument", "arg")
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
-    """The compiled tags of a family.
+class Grammar:
+    """The tags and rules of a family.
 
-    `call` has the groups `name` and `tag`, and may have `ns` (prefix), `id`, `empty`; `word` is the proper tag.
-    `wrapper` has the group `name`. `first_parameter` decides which `tags` follow.
+    `prefixed`: the dialect of calls whose tags carry a prefix. `call` has the groups `name` and `tag`, and may have `ns`
+    (prefix), `id`, `empty`; `word` is the proper tag. `wrapper` has the group `name`. `first_parameter` decides which
+    `tags` follow; `parameters` are those allowed. `other_bodies`: calls without parameter tags count too. `tier`: in a
+    `sentinel`, calls of unknown tools count however they end.
     """
 
+    dialect: str
+    prefixed: str
     word: str
     call: Pattern
     call_end: Pattern
@@ -45,66 +48,27 @@ class Spelling:
     wrapper_end: Pattern
     first_parameter: Pattern
     tags: Mapping[str, Tags]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """The grammar of a family.
-
-    `prefixed`: the dialect of calls whose tags carry a prefix. `parameters`: the tags of parameters. `other_bodies`: calls
-    without parameter tags count too. `tier`: in a `sentinel`, calls of unknown tools count however they end.
-    """
-
-    dialect: str
-    prefixed: str
-    spelling: Spelling
-    parameters: tuple[str, ...] = _PARAMETERS
+    parameters: tuple[str, ...]
     other_bodies: bool = True
     tier: Tier = "generic"
 
 
-@dataclass(slots=True)
-class _Run(Calls):
-    """Sibling calls. `prefixed`: the tag of one carries a prefix."""
+def grammar(table: Table, row: str = "invoke", spelling: str = "spelling", of: Table | None = None) -> Grammar:
+    """Return the grammar in a family's table; `invoke.toml` describes its keys.
 
-    prefixed: bool = False
-
-
-def spelling(table: Table, row: str = "spelling") -> Spelling:
-    """Compile the spelling in a family's table; `invoke.toml` describes its keys."""
-    data: dict[str, Any] = {"parameters": _PARAMETERS, **_ANTHROPIC.templates["defaults"], **table.data[row]}
-    parts = {key: table.source(value) for key, value in data.items() if isinstance(value, str)}
-    parts["inner"] = parts.get("parameter_prefix", parts["prefix"])
-    parts["closing"] = parts.get("closing_prefix", parts["prefix"])
-    parts["any_parameter"] = "|".join(data["parameters"])
-    made = _ANTHROPIC.expand("spelling", parts)
-
-    def tags(parameter: str) -> Tags:
-        one = _ANTHROPIC.expand("parameter", {**parts, "parameter": parameter})
-        return Tags(
-            call=made["call"],
-            parameter=one["parameter"],
-            parameter_end=one["parameter_end"],
-            call_end=made["call_end"],
-            wrapper_end=made["wrapper_end"],
-            cdata=data.get("cdata", False),
-            other_end=one["other_end"] if "closing_prefix" in data else None,
+    `of`: the table with the spelling, by default the family's own one, or that of plain tags.
+    """
+    rules, spelt = table.data[row], (of or table).data.get(spelling, _ANTHROPIC.data["spelling"])
+    words = spelt.get("parameters", _PARAMETERS)
+    made = table.filled("spelling", spelt | {"any_parameter": "|".join(words)})
+    tags = {}
+    for word in words:
+        one = table.filled("parameter", spelt | {"parameter": word}).patterns
+        tags[word] = Tags(
+            made.call, call_end=made.call_end, wrapper_end=made.wrapper_end, **one, cdata="cdata" in spelt
         )
-
-    by_tag = {parameter: tags(parameter) for parameter in data["parameters"]}
-    return Spelling(word=data["word"], tags=by_tag, **made)
-
-
-def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Grammar:
-    """Return the grammar in a family's table, by default with the table's own spelling, or else that of plain tags."""
-    data: dict[str, Any] = dict(table.data[row])
-    data["parameters"] = tuple(data.get("parameters", _PARAMETERS))
-    data.setdefault("prefixed", data["dialect"])
-    return Grammar(spelling=spelling(table, spelt) if spelt in table.data else PLAIN, **data)
-
-
-PLAIN = spelling(_ANTHROPIC)
-"""Plain tags, which may carry the prefix `antml:` or `mm:`."""
+    rules = {"prefixed": rules["dialect"], **rules, "parameters": tuple(rules.get("parameters", _PARAMETERS))}
+    return Grammar(word=made.data["word"], tags=tags, **made.patterns, **rules)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
@@ -112,47 +76,38 @@ def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
     at = start = position
     if stray := reader.match(_STRAY, position):
         at, start = stray.end(), stray.start("word")
-    wrapper = reader.match(grammar.spelling.wrapper, at)
-    if wrapper is not None:
-        at = reader.space(wrapper.end())
-    run = _Run(at)
-    _read_calls(reader, run, grammar, wrapped=wrapper is not None)
-    if not run.calls:
+    wrapper = reader.match(grammar.wrapper, at)
+    prefixed = wrapper is not None and wrapper["name"].startswith(("antml:", "mm:"))
+    at = end = reader.space(wrapper.end()) if wrapper is not None else at
+    calls: list[NativeCall] = []
+    while opener := reader.match(grammar.call, at):
+        read = _read_call(reader, opener, grammar, wrapped=wrapper is not None)
+        if read is None:
+            break
+        call, end = read
+        calls.append(call)
+        prefixed |= bool(opener["ns"])
+        if not call.complete:
+            break
+        at = reader.space(end)
+    if not calls:
         return None
     if reader.char(start) in " \t":
         start = reader.space(start)
-    end = reader.past(run.end, grammar.spelling.wrapper_end, _CUT_CLOSER)
-    prefixed = run.prefixed or (wrapper is not None and wrapper["name"].startswith(("antml:", "mm:")))
-    return reader.block(grammar.prefixed if prefixed else grammar.dialect, start, end, run.calls, grammar.tier)
+    end = reader.past(end, grammar.wrapper_end, _CUT_CLOSER)
+    return reader.block(grammar.prefixed if prefixed else grammar.dialect, start, end, calls, grammar.tier)
 
 
-def _read_calls(reader: Reader, run: _Run, grammar: Grammar, *, wrapped: bool) -> None:
-    """Read the calls at the end of the run, one after another."""
-    at = run.end
-    while opener := reader.match(grammar.spelling.call, at):
-        read = _read_call(reader, opener, grammar, wrapped=wrapped)
-        if read is None:
-            return
-        call, body = read
-        run.calls.append(call)
-        run.end = body.end
-        run.prefixed |= bool(opener["ns"])
-        if not call.complete:
-            return
-        at = reader.space(run.end)
-
-
-def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
+def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, int] | None:
     written = opener["name"].strip()
     tool = reader.tool(written)
-    word = grammar.spelling.word
-    if not is_name(written) or (opener["tag"] != word and (tool is None or not _is_near(opener["tag"], word))):
+    if not is_name(written) or not _is_proper(opener["tag"], grammar.word, typo=tool is not None):
         return None
     body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped)
     if body is None:
         return None
     complete = not body.cut and (body.closed or not body.empty)
-    return reader.call(written, body.arguments(tool), complete=complete, native_id=opener["id"]), body
+    return reader.call(written, body.arguments(tool), complete=complete, native_id=opener["id"]), body.end
 
 
 def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Grammar, *, wrapped: bool) -> Body | None:
@@ -160,12 +115,10 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     if opener["empty"]:
         return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
-    parameter = reader.match(grammar.spelling.first_parameter, at)
-    if parameter is None and not grammar.other_bodies:
+    parameter = reader.match(grammar.first_parameter, at)
+    if not grammar.other_bodies if parameter is None else parameter["tag"] not in grammar.parameters:
         return None
-    if parameter is not None and parameter["tag"] not in grammar.parameters:
-        return None
-    tags = grammar.spelling.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
+    tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
     if not known and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
@@ -180,8 +133,10 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     return body
 
 
-def _is_near(word: str, other: str) -> bool:
-    """Return True if two words are at most two edits apart (a swap of neighbours is one)."""
+def _is_proper(word: str, other: str, *, typo: bool) -> bool:
+    """Return True for the same word, with `typo` for one at most two edits apart (a swap of neighbours is one)."""
+    if word == other or not typo:
+        return word == other
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):
@@ -202,7 +157,7 @@ _MINICPM = grammar(table(__name__, "minicpm"))
 
 def read_minicpm(reader: Reader, position: int) -> Reading:
     reading = read(reader, position, _MINICPM)
-    if not isinstance(reading, Found) or reader.declares_any(reading.calls):
+    if reading is None or not reading.dialect or reader.declares_any(reading.calls):
         return reading
     # Descriptions of interfaces have such elements too, indented or among others.
     line_start = position == 0 or reader.value(position - 1, position) == "\n"
@@ -230,7 +185,7 @@ def read_dots(reader: Reader, position: int) -> Reading:
 
 _DSML = table(__name__, "dsml")
 _MARKED = grammar(_DSML)
-_BLOCK_MARKED = replace(_MARKED, spelling=spelling(_DSML, "block_marked"))  # the invokes carry no marker
+_BLOCK_MARKED = grammar(_DSML, spelling="block_marked")  # the invokes carry no marker
 _DSML_OBJECTS = json_blocks.grammar(_DSML)
 _PROPER_MARKS = frozenset({"<｜DSML｜", "</｜DSML｜", "<｜GCML｜", "</｜GCML｜"})
 
@@ -246,7 +201,7 @@ def read_dsml(reader: Reader, position: int) -> Reading:
         reading = reading or json_blocks.read(reader, position, _DSML_OBJECTS)
     if reading is None and (remains := reader.match(_DSML.remains, position)):
         reading = reader.block(_MARKED.dialect, position, remains.end())
-    if not isinstance(reading, Found):
+    if reading is None or not reading.dialect:
         return reading
     marks = list(_DSML.marks.finditer(reader.view.text, reading.start, reading.end))
     odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
@@ -267,7 +222,7 @@ def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
 
 _GROK = table(__name__, "grok")
 _GROK_PREFIXED = grammar(_GROK)
-_GROK_PLAIN = grammar(_GROK, "plain", spelt="plain_spelling")
+_GROK_PLAIN = grammar(_GROK, "plain", "plain_spelling")
 _GROK_OBJECTS = json_blocks.grammar(_GROK)
 
 
@@ -285,7 +240,7 @@ def read_grok(reader: Reader, position: int) -> Reading:
 
 _MUSE = table(__name__, "muse")
 _MUSE_PREFIXED = grammar(_MUSE)
-_MUSE_PLAIN = replace(_MUSE_PREFIXED, spelling=spelling(_MUSE, "plain_spelling"))
+_MUSE_PLAIN = grammar(_MUSE, spelling="plain_spelling")
 
 
 def read_muse(reader: Reader, position: int) -> Reading:
@@ -300,53 +255,67 @@ def read_muse(reader: Reader, position: int) -> Reading:
             return None
         reading = reader.block(_MUSE_PREFIXED.dialect, at, opened.end())
     end = reader.after(_MUSE.end, reading.end)
-    return Skip(end) if isinstance(reading, Skip) else reading._replace(start=position, end=end)
+    return reading._replace(start=position, end=end)
 
 
 _STEP = table(__name__, "step")
 _STEP_PREFIXED = grammar(_STEP)
-_STEP_PLAIN = replace(_STEP_PREFIXED, spelling=PLAIN)  # between its tokens a call may lack the prefix
+_STEP_PLAIN = grammar(_STEP, of=_ANTHROPIC)  # between its tokens a call may lack the prefix
 
 
 def read_step(reader: Reader, position: int) -> Reading:
-    run = Calls(position)
+    found: Reading = None
     at = position
-    reading: Reading = None
     while True:
-        before = reader.match(_STEP.before, at)
-        start = at if before is None else before.end()
+        start = reader.after(_STEP.before, at)
         prefixed = reader.match(_STEP.prefixed, start) is not None
-        if before is None and not prefixed:
+        if start == at and not prefixed:
             break
         reading = read(reader, start, _STEP_PREFIXED if prefixed else _STEP_PLAIN)
-        if not isinstance(reading, Found):
+        if reading is None or (found is not None and not reading.dialect):
             break
-        run.calls += reading.calls
-        run.end = reading.end
-        at = reader.space(run.end)
-        if not reading.calls[-1].complete:
+        found = reading if found is None else reading._replace(calls=found.calls + reading.calls)
+        at = reader.space(found.end)
+        if not reading.dialect or not reading.calls[-1].complete:
             break
-    if not run.calls:
-        return Skip(reader.after(_STEP.after, reading.end)) if reading is not None else None
-    return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
+    return found._replace(start=position, end=reader.after(_STEP.after, found.end)) if found is not None else None
 
 
 _MINIMAX = table(__name__, "minimax")
 _M2 = grammar(_MINIMAX)
-_M2_BARE = replace(_M2, spelling=replace(_M2.spelling, wrapper=_MINIMAX.bare_wrapper), tier="generic")
+_M2_BARE = replace(_M2, wrapper=_MINIMAX.bare_wrapper, tier="generic")
 _CALLS = frozenset({"tool_call", "tool_calls"})
 _DEEPEST = 32
 
 
 def read_minimax(reader: Reader, position: int) -> Reading:
-    if mark := reader.match(_MINIMAX.mark, position):
-        return _read_marked(reader, mark)
-    if wrapper := reader.match(_M2.spelling.wrapper, position):
-        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.spelling.wrapper,)):
+    here = reader.match(_MINIMAX.mark, position)
+    if here is None:
+        wrapper = reader.match(_M2.wrapper, position)
+        if wrapper and (found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,))):
             return reader.block("minimax_m2", position, found.end, found.calls)
-        if reading := read(reader, position, _M2):
+        if wrapper and (reading := read(reader, position, _M2)):
             return reading
-    return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+        return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+    section, closed = Calls(here.end()), False
+    while here is not None and not closed:
+        section.end = here.end()
+        if here["tag"] in _CALLS:
+            closed = bool(here["close"])
+            found = None if closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
+            if found is not None:  # objects in place of invokes
+                section.calls += found.calls
+                section.end = found.end
+        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
+            tool = reader.tool(here["name"].strip())
+            schema = tool.schema if tool is not None else None
+            root = _Element("", "invoke")
+            end, complete = _read_elements(reader, here.end(), root)
+            arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+            if not section.add(reader.call(here["name"].strip(), arguments, complete=complete), end):
+                break
+        here = reader.follow(_MINIMAX.mark, section.end)
+    return reader.block("minimax_m3", position, section.end, section.calls)
 
 
 @dataclass(slots=True)
@@ -359,85 +328,39 @@ class _Element:
     children: list[_Element] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Section(Calls):
-    """The calls in a run of marked tags."""
-
-    closed: bool = False
-
-
-def _read_marked(reader: Reader, mark: Match) -> Reading:
-    section = _Section(mark.end())
-    here: Match | None = mark
-    while here is not None and not section.closed:
-        section.end = here.end()
-        if here["tag"] in _CALLS:
-            section.closed = bool(here["close"])
-            found = None if section.closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
-            if found is not None:  # objects in place of invokes
-                section.calls += found.calls
-                section.end = found.end
-        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
-            _read_invoke(reader, here, section)
-            if not section.calls[-1].complete:
-                break
-        here = reader.follow(_MINIMAX.mark, section.end)
-    return reader.block("minimax_m3", mark.start(), section.end, section.calls)
-
-
-def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
-    written = opener["name"].strip()
-    tool = reader.tool(written)
-    schema = tool.schema if tool is not None else None
-    root = _Element("", "invoke")
-    complete = _read_elements(reader, opener.end(), root, section)
-    arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
-    section.calls.append(reader.call(written, arguments, complete=complete))
-
-
-def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
-    """Read all tags up to the end of the call; False if the text ends in it."""
+def _read_elements(reader: Reader, position: int, root: _Element) -> tuple[int, bool]:
+    """Read all tags up to the end of the call; return its end, and False if the text ends in it."""
     stack = [root]
     at = position
     while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
-        text = reader.value(at, mark.start())
-        section.end = at = mark.end()
-        tag = mark["tag"]
+        tag, open_tags = mark["tag"], [element.tag for element in stack]
         if tag is None or (not mark["close"] and (tag == "invoke" or tag in _CALLS or len(stack) > _DEEPEST)):
-            section.end = mark.start()
-            return tag is not None and len(stack) == 1
-        stack[-1].text += text
+            return mark.start(), tag is not None and len(stack) == 1
+        stack[-1].text += reader.value(at, mark.start())
+        at = mark.end()
         if not mark["close"]:
-            element = _Element(mark["name"] or tag, tag)
-            stack[-1].children.append(element)
-            stack.append(element)
-            continue
-        if tag in _CALLS and not any(element.tag == tag for element in stack):
-            section.end = mark.start()
-            return True
-        if _close(stack, tag):
-            return True
-    section.end = reader.size
+            stack[-1].children.append(_Element(mark["name"] or tag, tag))
+            stack.append(stack[-1].children[-1])
+        elif tag in open_tags:  # all tags inside end too
+            while stack.pop().tag != tag:
+                pass
+            if not stack:
+                return at, True
+        elif tag in _CALLS:
+            return mark.start(), True
     if len(stack) == 1 and not reader.value(at, reader.size).strip():
-        return bool(root.children)  # the text ends between two arguments
+        return reader.size, bool(root.children)  # the text ends between two arguments
     # Values of tags that are not closed are unknown.
     for above in stack[:-1]:
         above.children.pop()
-    return False
-
-
-def _close(stack: list[_Element], tag: str) -> bool:
-    """Close the innermost tag of that name and all tags inside; return True if the call itself is closed."""
-    if not any(element.tag == tag for element in stack):
-        return False
-    while stack and stack.pop().tag != tag:
-        pass
-    return not stack
+    return reader.size, False
 
 
 def _value(element: _Element, own: Json, schema: Json) -> Json:
     """Return an element as JSON, typed by its `own` schema. `schema`: the root that references point into."""
-    own = _resolved(own, schema)
+    for _ in range(4):
+        reference = own.get("$ref") if isinstance(own, dict) else None
+        own = declared.dereference(reference, schema) if isinstance(reference, str) else own
     types = declared.types_of(own, schema)
     if not element.children:
         if not element.text.strip() and "string" not in types and types & {"array", "object"}:
@@ -467,13 +390,3 @@ def _object(element: _Element, own: Json, schema: Json) -> dict[str, Json]:
     if element.text.strip() and element.tag != "invoke":
         found["$text"] = element.text.strip()
     return found
-
-
-def _resolved(own: Json, schema: Json) -> Json:
-    """Return the schema that a reference points to."""
-    for _ in range(4):
-        reference = own.get("$ref") if isinstance(own, dict) else None
-        if not isinstance(reference, str):
-            break
-        own = declared.dereference(reference, schema)
-    return own
