@@ -658,8 +658,6 @@ class Given:
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
-        self._new: dict[Value, bool] = {}
-        self._following: dict[Value, bool] = {}
 
     @cached_property
     def _stated(self) -> list[Stated]:
@@ -700,7 +698,7 @@ class Given:
 
     def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
-        if any(self._is_new(one.value) for one in self._stated if one.sentence is sentence):
+        if any(one.value in self._new for one in self._stated if one.sentence is sentence):
             return True
         named = [found["name"] for found in _NAME.finditer(sentence.masked)] if names else []
         named += _CODE.findall(sentence.masked)
@@ -709,11 +707,11 @@ class Given:
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in self._stated if one.sentence is sentence]
-        given = Counter(value.unit for value in own if value.unit is not None and not self._is_new(value))
+        given = Counter(value.unit for value in own if value.unit is not None and value not in self._new)
         alike = Counter(value.unit for value in own)
         if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
             return False  # an item of a recipe; or computed from the value beside it
-        own = [value for value in own if self._is_new(value)]
+        own = [value for value in own if value in self._new]
         own = [value for value in own if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
         return any(
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
@@ -721,24 +719,17 @@ class Given:
         )
 
     def repeats_value(self, sentence: Sentence) -> bool:
-        return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
-
-    def _is_new(self, value: Value) -> bool:
-        if value not in self._new:  # several statements and tools ask about one value
-            self._new[value] = not self._follows(value) and not is_computed(value, self._founded)
-        return self._new[value]
+        return any(one.value not in self._new for one in self._stated if one.sentence is sentence)
 
     @cached_property
-    def _founded(self) -> list[Datum]:
-        """The values of the reply that follow from the conversation, from which others may be computed in a second step."""
-        return [as_datum(one.value) for one in self._stated if self._follows(one.value)]
+    def _new(self) -> frozenset[Value]:
+        """The values of the reply that do not follow from the conversation, in one step or in two."""
+        own = {one.value for one in self._stated}
+        following = {value for value in own if self._follows(value)}
+        founded = [as_datum(value) for value in following]
+        return frozenset(value for value in own - following if not is_computed(value, founded))
 
     def _follows(self, value: Value) -> bool:
-        if value not in self._following:
-            self._following[value] = self._follows_from_texts(value)
-        return self._following[value]
-
-    def _follows_from_texts(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
             return True
         if _is_interval(value, self._texts):

@@ -35,7 +35,7 @@ _PHRASES = lexicon.Phrases("order_check")
 # The only possible tool of an announcement or a claim without a known noun.
 #
 # The order links them: the reply names the object of the order, the tool does actions of the verb's kind, and no other
-# # word of the reply can be the object.
+# word of the reply can be the object.
 
 _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
@@ -92,11 +92,13 @@ def ordered(claim: Claim, prose: Prose, words: str, known: str, able: Sequence[A
         told = news and not is_thought(claim.object)
         looked = bool(claim.kinds & ({"search", "read"} if told else {"search"}))
         least = 0 if told and claim.verb in _LOOKED_UP else 1 if wanted or looked else 2
-    elif claim.form == "news":
+    elif claim.form == "news" and news:
         near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
-        least = 0 if near and news else 1 if news else len(words)
+        least = 0 if near else 1
+    elif claim.form == "passive" and wanted:
+        least = 1
     else:
-        least = 1 if wanted and claim.form == "passive" else len(words)
+        return None
     if len(shared) < least or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
