@@ -103,7 +103,13 @@ class InvalidJsonArguments(Rule):
         found = flaw(call, tool)
         if found is None:
             if call.start_input is not None and traits(exchange.api).has_only_strings and concatenated(call) is None:
-                yield self._untexted(call)
+                yield self.part_finding(
+                    call,
+                    f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
+                    layer="gateway",
+                    severity="warning",
+                    fix=fix_of(write_as_text(call)),
+                )
             return
         if REDACTED in call.arguments.text:
             return
@@ -117,13 +123,4 @@ class InvalidJsonArguments(Rule):
             layer=found.layer,
             severity="info" if found.harmless else None,
             fix=fix_of(repair_flaw(call, found, tool)),
-        )
-
-    def _untexted(self, call: ToolCall) -> Finding:
-        return self.part_finding(
-            call,
-            f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
-            layer="gateway",
-            severity="warning",
-            fix=fix_of(write_as_text(call)),
         )

@@ -2,44 +2,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import (
-    accepted_offer,
     asked,
     asks_about_past,
     asks_for_text,
     orders_beside_text,
     orders_role,
 )
-from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcomes
+from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcome
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
-    answering,
-    claim_by_name,
-    is_brief,
     ordered,
     performed,
 )
 from wirelint.claims.side_effects import Reach, has_place, reach
-from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, tool_by_words, topics_in
+from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.history.handed_back import never_ran
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Confidence, Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
 from wirelint.text.prose import Prose
 
+_PHRASES = Phrases("fabricated_call")
 _LONGEST_TERSE = 700
 _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
 """Kinds of action that are no side effect of a tool of another kind."""
-_LOOKED_IN = re.compile(
-    r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
-    r"index|repo|repository|codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
-    re.IGNORECASE,
-)
 
 
 class FabricatedCall(Rule):
@@ -120,30 +114,24 @@ class FabricatedCall(Rule):
 
     def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
+        able = abilities(request.tools)
         for part in choice.parts:
             if not isinstance(part, Text) or not _may_hold_claim(part.text):
                 continue
             for number, claim in enumerate(claims(read := prose.read(part.text))):
-                able = abilities(request.tools)
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
-                if fitting is None and claim.form == "said" and claim.verb in _USES:
-                    fitting = tool_by_words(able, claim.object)
-                    weight = 2 if fitting is not None and _is_unexplained(claim, request) else 0
                 if weight < 2 and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
                 if fitting is not None and weight > 0:
                     found.append((weight, part, claim, fitting))
                     if weight == max(_GRADES):
                         break
-            if not found and (named := _by_name(read, request)):
-                found.append((3, part, *named))
-            if not found and (called := _in_its_verb(read, request)):
-                found.append((2, part, *called))
-            if not found and (done := _bare(read, request)):
-                found.append((2, part, *done))
-            if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
-                found.append((2, part, *found_claim))
+            if not found or max(found, key=itemgetter(0))[0] < 2:
+                others = ((weight, look(read, request, able)) for look, weight in _OTHERS.items())
+                weight, other = next((one for one in others if one[1] is not None), (0, None))
+                if other is not None and not _is_explained(request):
+                    found.append((weight, part, *other))
         if not found and (report := _reported(request, choice)) is not None:
             found.append((2, *report))
         if not found:
@@ -170,7 +158,7 @@ def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) 
             found = reported_done(prose.read(part.text), request, abilities(request.tools), used)
             if found is not None:
                 # Last, because reading the whole order is slow.
-                return None if _orders_no_action(request, evidence.last_words(request)) else (part, *found)
+                return None if _is_explained(request, text=False) else (part, *found)
     return None
 
 
@@ -188,7 +176,12 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
             continue
         read = prose.read(part.text)
         for claim in claims(read):
-            if claim.form != "said" or claim.earlier or not claim.kinds & _TOLD_APART or _NOTHING.match(claim.object):
+            if (
+                claim.form != "said"
+                or claim.earlier
+                or not claim.kinds & _TOLD_APART
+                or _PHRASES["nothing"].match(claim.object)
+            ):
                 continue
             if not all(cannot(one, claim.kinds) for one in used):
                 continue
@@ -197,77 +190,46 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 yield part, claim, fitting
 
 
-_NOTHING = re.compile(r"\s*(?:nothing|no|none|neither|not)\b", re.IGNORECASE)
 _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}
 
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
     """Return the weight of a claim: 0 none, 1 info, 2 warning, 3 error."""
-    reached = reach(claim, read, fitting) if claim.form not in ("stands", "news") else Reach.NO
+    reached = reach(claim, read, fitting) if claim.form != "news" else Reach.NO
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
-    wanted = asked(words) | accepted_offer(words, _text_before(request))
+    wanted = claim.kinds & asked(words)
     if claim.form == "state":
-        return 2 if _is_set(claim, words, read) and fitting.kinds & {"control"} and not asks_about_past(words) else 0
-    if claim.form in ("passive", "terse", "missed") and len(read.text) > _LONGEST_TERSE:
-        return 0
-    if _is_fiction(request) and not wanted & claim.kinds:
+        return 2 if _is_set(claim, words, read) else 0
+    if _is_fiction(request) and not wanted:
         return 0
     of_the_past = asks_about_past(words) or claim.earlier
-    if request.is_partial and (of_the_past or not wanted & claim.kinds):
+    if request.is_partial and (of_the_past or not wanted):
         return 0  # the call for an earlier order may be on the server
     if of_the_past and any(message.role == "assistant" for message in request.messages):
         return 0 if calls_before(claim, request) else 1
-    if may_be_on_record(claim, request, wanted):
+    if may_be_on_record(claim, request, wanted) or _is_quoted_back(claim, words):
+        return 0
+    beside = orders_beside_text(words) & claim.kinds or (has_place(claim.object) and has_place(words))
+    if asks_for_text(words) and not beside:
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
-    if claim.verb == "results":
-        tool_by_words = any(
-            "result" in message.text.lower() for message in request.messages if message.role != "assistant"
-        )
-        return 0 if tool_by_words else 2
-    if claim.form in ("passive", "terse", "missed"):
-        named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
-        named = named or (claim.form == "terse" and _reports_back(claim, read))
-        named = named or (claim.form == "terse" and read.text[claim.start] in "✅✔☑" and reached is Reach.SURE)
-        if not (wanted & claim.kinds or named):
+    if claim.form in ("passive", "terse"):
+        # "Searched the wiki for leave: no documents." is a note with its outcome.
+        came_of_it = claim.form == "terse" and _PHRASES["found"].search(read.masked, claim.start, claim.end + 80)
+        if not (wanted or came_of_it):
             return 0
         weight = 2
-    elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
-        weight = 2
-    if (asks_for_text(words) and not _is_ordered_beside(words, claim)) or _is_quoted_back(claim, words):
-        return 0
-    if has_material(claim, request) or evidence.was_summarised(request):
-        weight = min(weight, 1)
-    return weight
-
-
-_FOUND = re.compile(
-    r"(?:[:,;.–—-]|\band)\s*(?:there (?:is|are|was|were)|(?:I )?found|no|nothing|none|\d+|zero|not a single)\b",
-    re.IGNORECASE,
-)
-
-
-def _reports_back(claim: Claim, read: Prose) -> bool:
-    """Return True if a note of a search continues with its outcome: "Searched the wiki for leave: no documents."."""
-    if not claim.kinds & {"search"} or claim.start > 4 or not topics_in(claim.object):
-        return False
-    return _FOUND.search(read.masked, claim.start, claim.end + 80) is not None
-
-
-_LONGEST_ORDER = 120
+    return min(weight, 1) if has_material(claim, request) or evidence.was_summarised(request) else weight
 
 
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
-    """Return True if a short order names the reported state: "hall light off", "heating to 19"."""
-    state_text = read.masked[claim.start : claim.end].lower()
-    if len(words) > _LONGEST_ORDER or "?" in words or asks_for_text(words):
+    """Return True if an order names the reported state: "hall light off", "heating to 19"."""
+    if "?" in words or re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
         return False
-    if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
-        return False
-    state = claim.verb if claim.verb != "set to" else next(iter(re.findall(r"\d+", state_text)), "")
-    return bool(state) and re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) is not None
+    states = re.findall(r"\d+", read.masked[claim.start : claim.end]) if claim.verb == "set to" else [claim.verb]
+    return any(re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) for state in states[:1])
 
 
 def _is_quoted_back(claim: Claim, words: str) -> bool:
@@ -275,95 +237,47 @@ def _is_quoted_back(claim: Claim, words: str) -> bool:
     return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
 
 
-def _text_before(request: Request) -> str:
-    """Return the model's last text before the user's last message."""
-    return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
-
-
-def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
+def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """Return a claim that a tool, given by its name, answered."""
-    reported = list(reported_outcomes(read, [tool.name for tool in request.client_tools]))
-    if not reported:
-        return None
-    words = evidence.last_words(request)
-    if asks_about_past(words) or asks_for_text(words) or evidence.was_summarised(request):
-        return None
     conversation = " ".join(message.text for message in request.messages if message.role != "system")
-    for name, claim in reported:
-        if name not in conversation and not any(call.name == name for call in request.calls):
-            return claim, next(one for one in abilities(request.tools) if one.tool.name == name)
+    for one in able:
+        claim = reported_outcome(read, one.tool.name)
+        if claim is not None and one.tool.name not in conversation:
+            return claim, one
     return None
-
-
-def _is_ordered_beside(words: str, claim: Claim) -> bool:
-    """Return True if the claim is about an action that was ordered beside a text to compose."""
-    return bool(orders_beside_text(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
 
 
 _MOST_LINKED = 16
 """Claims of a text to compare with the words of the order; a reply reports on its order early."""
-_USES = frozenset({"used", "called", "invoked", "ran", "queried"})
-
-
-def _is_unexplained(claim: Claim, request: Request) -> bool:
-    """Return True if nothing explains a claim: no other speaker, no earlier call, no text that was ordered."""
-    return not claim.earlier and not _is_retold(request) and not request.calls
-
-
-def _is_retold(request: Request) -> bool:
-    """Return True if a claim may be about something else than this turn: a past one, a text to compose, a role."""
-    words = evidence.last_words(request)
-    if asks_about_past(words) or asks_for_text(words):
-        return True
-    return _is_fiction(request) or evidence.was_summarised(request)
 
 
 def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:
     """Return the tool for an order whose words the claim repeats, if nothing else explains the claim."""
     words = evidence.last_words(request)
-    if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
-        return None
-    if _is_retold(request) or _is_quoted_back(claim, words):
+    if _is_explained(request, content=False) or _is_quoted_back(claim, words):
         return None
     conversation = " ".join(message.text for message in request.messages)
     fitting = ordered(claim, read, words, conversation, able)
-    if fitting is None or has_material(claim, request) or calls_before(claim, request):
-        return None
-    return fitting
+    return None if has_material(claim, request) or calls_before(claim, request) else fitting
 
 
-def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
-    """Return a claim in the verb of a tool's own name."""
-    if not is_brief(read) or (request.has_history and request.calls):
-        return None
-    words = evidence.last_words(request)
-    found = claim_by_name(read, words, abilities(request.tools))
-    if found is None:
-        return None
-    # Last, because reading the whole order is slow and most replies have no such claim.
-    handed_over = asks_for_text(words) and re.search(r"[:：] *\S", words) is not None
-    return None if handed_over or _orders_no_action(request, words) else found
-
-
-def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
+def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """Return a claim, in any words, that the ordered action was done."""
-    words = evidence.last_words(request)
-    acts = answering(read, words)
-    if not acts:
-        return None
-    able = abilities(request.tools)
     conversation = " ".join(message.text for message in request.messages)
-    called = {call.name or "" for call in request.calls}
-    found_claim = performed(read, acts, words, conversation, _text_before(request), able, called)
-    # Last, as in `_in_its_verb`.
-    return None if found_claim is None or asks_for_text(words) or _orders_no_action(request, words) else found_claim
+    return performed(
+        read, evidence.last_words(request), conversation, able, {call.name or "" for call in request.calls}
+    )
 
 
-def _orders_no_action(request: Request, words: str) -> bool:
-    """Return True if the user ordered no action: an account, a role to play, or work on attached content."""
-    if asks_about_past(words) or _is_fiction(request):
+def _is_explained(request: Request, *, text: bool = True, content: bool = True) -> bool:
+    """Return True if a claim may be about something else than this turn: a past one, a text to compose, a role.
+
+    `content`: also about attached content.
+    """
+    words = evidence.last_words(request)
+    if asks_about_past(words) or (text and asks_for_text(words)) or _is_fiction(request):
         return True
-    return evidence.was_summarised(request) or evidence.brings_content(request)
+    return evidence.was_summarised(request) or (content and evidence.brings_content(request))
 
 
 def _is_fiction(request: Request) -> bool:
@@ -371,21 +285,12 @@ def _is_fiction(request: Request) -> bool:
     return any(message.speaks and orders_role(message.words[-4000:]) for message in request.messages[-6:])
 
 
-def _bare(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
+def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """Return a bare "Done." after an order that only a tool can carry out, and that tool."""
-    claim = bare_done(read)
-    if claim is None:
-        return None
-    words = evidence.last_words(request)
-    wanted = asked(words) - {"search", "read"}
-    if (
-        not wanted
-        or len(words) > 400
-        or asks_for_text(words)
-        or asks_about_past(words)
-        or evidence.was_summarised(request)
-    ):
-        return None
-    able = matching(abilities(request.tools), wanted, "", words)
-    fitting = next((one for one in able if one.topics & topics_in(words)), None)
-    return (claim, fitting) if fitting is not None else None
+    claim, words = bare_done(read), evidence.last_words(request)
+    wanted = asked(words) - {"search", "read"} if claim is not None else frozenset()
+    fitting = next((one for one in matching(able, wanted, "", words) if one.topics & topics_in(words)), None)
+    return (claim, fitting) if claim is not None and fitting is not None else None
+
+
+_OTHERS = {_by_name: 3, _bare: 2, _carried_out: 2}

@@ -21,54 +21,15 @@ from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
+from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text, Tool
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
 
+_PHRASES = Phrases("intent")
 _BRIEF = 240
 _LAST_WORDS = 400
-_IDENTIFIER = re.compile(r"(?<![\w.-])(?:[A-Za-z]+\d*(?:[_.-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[A-Za-z]\w*(?=\())")
-"""A word that only a name has the form of: `get_weather`, `getWeather`, `weather(`."""
-_SPEAKS_OF_TOOLS = re.compile(
-    r"\b(?:tools?|functions?|Werkzeuge?|outils?|herramientas?|strument[oi]|ferramentas?)\b|工具|函数|ツール", re.I
-)
-_MARKUP = re.compile(
-    r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
-)
-_NO_NEED = re.compile(
-    r"\b(?:no|not|n['’]t|without|never) (?:\w+ )?need\b|n['’]t (?:\w+ )?need\b|\bneedn['’]t\b", re.IGNORECASE
-)
-_HELD_BACK = re.compile(
-    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan first|"
-    r"(?:an?|your|the) (?:\w+ )?plan (?:for|of|to|before)\b|"
-    r"(?:make|give|write|show|draft|propose|present|want|need)\b[^.?!\n]{0,20} plan\b|^\W*plan\b|don['’]t (?:do|"
-    r"run|change|execute|call|touch|edit)|do nothing|"
-    r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you "
-    r"(?:start|do|begin)|explain (?:how|what|your)|"
-    r"describe (?:how|your|what you(?:['’](?:d|ll)| would| will| are going))|"
-    r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías|"
-    r"what do you do|was machst du|was tust du|que fais-tu|que faites-vous|qué haces|o que você faz|cosa fai|"
-    r"wat doe je|co robisz|"
-    r"что (?:ты делаешь|вы делаете)|ne yapars[ıi]n|vad gör du)|你会?怎么做|どうしますか|어떻게 하",
-    re.IGNORECASE,
-)
-
-
-_TRIES = re.compile(r"try|tent|retent|réessa|reint|intent|riprov|ritent|versuch|prob", re.IGNORECASE)
-_ASKS_FOR_NOUN = re.compile(
-    r"\b(?:what|which|why|how|name|list|example|hobb|favou?rite|title|heading|label|step|skill|task|was|welche\w*|warum)\b",
-    re.IGNORECASE,
-)
-"""A question that a bare gerund may answer: "What takes so long?" "Searching the index."."""
-_RESEARCHED = re.compile(
-    r"\b(?:articles?|blog|reports?|essays?|papers?|guides?|overview|newsletter|documentation|docs)\b", re.IGNORECASE
-)
-"""Kinds of text that need research before writing."""
-_TRANSLATES = re.compile(
-    r"\b(?:translat\w*|paraphras\w*|rephras\w*|reword\w*|rewrit\w*|übersetz\w*|traduis\w*|traduc\w*|traduza)\b|翻译|翻訳|訳して",
-    re.IGNORECASE,
-)
 
 
 class IntentWithoutCall(Rule):
@@ -122,9 +83,14 @@ class IntentWithoutCall(Rule):
     def _decided(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         """Yield a finding on a reply of reasoning only, whose last sentence decides to call a tool by name."""
         part = _ending(choice)
-        if not isinstance(part, Reasoning) or choice.text.strip() or REDACTED in part.text or _MARKUP.search(part.text):
+        if (
+            not isinstance(part, Reasoning)
+            or choice.text.strip()
+            or REDACTED in part.text
+            or _PHRASES["markup"].search(part.text)
+        ):
             return
-        if _HELD_BACK.search(evidence.last_words(request)):
+        if _PHRASES["held_back"].search(evidence.last_words(request)):
             return
         tools = request.tools or tuple(_told_tools(request, part.text))
         able = {one.tool.name: one for one in abilities(tools)}
@@ -137,14 +103,16 @@ class IntentWithoutCall(Rule):
         if part is None or REDACTED in part.text:
             return
         thought = isinstance(part, Reasoning)
-        if not (may_announce(part.text, thought=thought) or len(part.text) < _BRIEF) or _MARKUP.search(part.text):
+        if not (may_announce(part.text, thought=thought) or len(part.text) < _BRIEF) or _PHRASES["markup"].search(
+            part.text
+        ):
             return
         read = prose.read(part.text)
         found = announcement(read, thought=thought)
-        if found is not None and _NO_NEED.search(part.text, found.start, found.end):
+        if found is not None and _PHRASES["no_need"].search(part.text, found.start, found.end):
             return
         words = evidence.last_words(request)
-        if _HELD_BACK.search(words) or (found is not None and _only_offers(found, part.text, words)):
+        if _PHRASES["held_back"].search(words) or (found is not None and _only_offers(found, part.text, words)):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
@@ -156,14 +124,14 @@ class IntentWithoutCall(Rule):
             return
         if _belongs_to_text(found, words):
             return
-        if found.bare and _ASKS_FOR_NOUN.search(words):
+        if found.bare and _PHRASES["asks_for_noun"].search(words):
             return
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
-        if fitting is None and _TRIES.match(found.verb):
+        if fitting is None and _PHRASES["tries"].match(found.verb):
             fitting = next((fact.able for fact in _failed(request)), None)
         if fitting is None:
             return
@@ -204,9 +172,9 @@ def _only_offers(found: Announcement, text: str, words: str) -> bool:
 def _told_tools(request: Request, thought: str) -> Iterator[Tool]:
     """Yield tools that a prompt describes in words: names at the end of a thought that the prompt holds too."""
     prompt = "\n".join(message.text for message in request.messages if message.role != "assistant")
-    if _SPEAKS_OF_TOOLS.search(prompt) is None:
+    if _PHRASES["speaks_of_tools"].search(prompt) is None:
         return
-    for name in dict.fromkeys(match[0] for match in _IDENTIFIER.finditer(thought[-_LAST_WORDS:])):
+    for name in dict.fromkeys(match[0] for match in _PHRASES["identifier"].finditer(thought[-_LAST_WORDS:])):
         if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", prompt):
             yield Tool(name, "")
 
@@ -218,8 +186,8 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
     """
     if not asks_for_text(words) or orders_beside_text(words) & found.kinds:
         return False
-    begun = not (found.at_once and found.kinds & {"search", "read"}) or _RESEARCHED.search(words) is None
-    return begun or _TRANSLATES.search(words) is not None
+    researches = found.at_once and found.kinds & {"search", "read"}
+    return not researches or _PHRASES["researched"].search(words) is None
 
 
 def _ending(choice: Choice) -> Text | Reasoning | None:

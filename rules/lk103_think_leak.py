@@ -85,7 +85,15 @@ class ThinkLeak(Rule):
                     case Text():
                         yield from self._check_text(exchange, request, choice, part, ledger)
                     case ToolCall():
-                        yield from self._check_arguments(request, part)
+                        if (leak := next(_leaks(request, part), None)) is not None:
+                            path, value, found = leak
+                            where = f"the value of {path}" if path else "the arguments"
+                            yield self.part_finding(
+                                part,
+                                f"reasoning ({found.tag}) leaked into {where} of {part.name}: {excerpt(value)!r}",
+                                confidence="medium",
+                                fix=fix_of(_without_thoughts(request, part)),
+                            )
                     case _:
                         pass
 
@@ -109,17 +117,6 @@ class ThinkLeak(Rule):
             confidence=_confidence(part.text, found),
             layer="gateway" if found.native else "model",
         )
-
-    def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if (leak := next(_leaks(request, call), None)) is not None:
-            path, value, found = leak
-            where = f"the value of {path}" if path else "the arguments"
-            yield self.part_finding(
-                call,
-                f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
-                confidence="medium",
-                fix=fix_of(_without_thoughts(request, call)),
-            )
 
 
 def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, thinking.Thinking]]:

@@ -27,8 +27,6 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book", "write"}),
 }
-_OFFER = _PHRASES.pattern("offer", intent_bases=_INTENT_BASES)
-_LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
 _VOICED = _PHRASES.text("voiced")
 _GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
@@ -51,13 +49,6 @@ def asked(text: str) -> frozenset[Kind]:
     for table in ASKED[-2:]:
         kinds.update(kind for word, found_kinds in table.items() if word in text for kind in found_kinds)
     return frozenset(kinds)
-
-
-def accepted_offer(words: str, before: str) -> frozenset[Kind]:
-    """Return the kinds of action that a reply offered and the user accepted: "Shall I refund it?" "Yes please"."""
-    if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
-        return frozenset()
-    return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
 def asks_about_past(text: str) -> bool:
@@ -143,9 +134,6 @@ _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
 _PLEA = re.compile(rf"(?<!\w)(?!this |moment\b){_PATIENCE}(?!\w)", re.IGNORECASE)
-_SHORT_TIME = re.compile(r"(?:one|an?) (?:moment|sec(?:ond)?|minute)", re.IGNORECASE)
-_BEFORE_TIME = re.compile(r"(?:\A|[^\w\s]\s*|\b(?:just|me|please|need|wait|only|take) )\Z", re.IGNORECASE)
-"""The text before "a second" in a plea for patience. After other words it is an amount: "half a second"."""
 _LONGEST_PLEA = 300
 _LONGEST_ALONE = 240
 _LONGEST = 600
@@ -214,7 +202,10 @@ def plea(prose: Prose) -> Sentence | None:
         return None
     last = prose.sentences[-1]
     found = _PLEA.search(last.masked)
-    if found is None or (_SHORT_TIME.fullmatch(found[0]) and not _BEFORE_TIME.search(last.masked[: found.start()])):
+    if found is None:
+        return None
+    short = _PHRASES["short_time"].fullmatch(found[0])
+    if short and not _PHRASES["before_time"].search(last.masked[: found.start()]):
         return None
     return None if _NOT_NOW.search(last.masked.replace(found[0], " ")) else last
 
@@ -235,21 +226,17 @@ def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
         return None
     match = _PHRASES["any_soon"].search(last.masked)
     if match is None:
-        return _announced_abroad(prose, last, verbs)
+        # "Vou emitir" for `emitir_nota`: the verbs have one root.
+        roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
+        for pattern in _ANY_SOON_FOREIGN:
+            match = pattern.search(last.masked)
+            verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
+            if match is not None and verb is not None:
+                return _announce(prose, last, frozenset(), verb, match.end())
+        return None
     said = (match["base"] or match["ing"]).lower()
     for verb in verbs:
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
-            return _announce(prose, last, frozenset(), verb, match.end())
-    return None
-
-
-def _announced_abroad(prose: Prose, last: Sentence, verbs: Iterable[str]) -> Announcement | None:
-    """Return the announcement in another language with a verb of the same root: "Vou emitir" for `emitir_nota`."""
-    roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
-    for pattern in _ANY_SOON_FOREIGN:
-        match = pattern.search(last.masked)
-        verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
-        if match is not None and verb is not None:
             return _announce(prose, last, frozenset(), verb, match.end())
     return None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -93,8 +93,6 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
         passive = pattern.search(line)
         if passive is not None and not _PHRASES["foreign_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _PHRASES["foreign_outcome"].search(line):
-        return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 
 
@@ -117,14 +115,10 @@ SAID = _PHRASES.pattern("said", past_verb=PAST_VERB)
 PAST_ADVERB = re.compile(r"\b(?:just|already|also|finally|previously)\b")
 CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{ADVERBS}(?P<verb>{PAST_VERB}|run)\b")
 SPLIT = _PHRASES.pattern("split")
-TRIED = _PHRASES.pattern("tried", base=alternatives(BASE), gerund=alternatives(GERUND))
 MANAGED = _PHRASES.pattern("managed", base=alternatives(BASE))
 AFTER = _PHRASES.pattern("after", gerund_participle=alternatives({*GERUND, *PARTICIPLE}))
 PASSIVE = _PHRASES.pattern("passive", participle_verb=PARTICIPLE_VERB)
-IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
-"""An action in a subordinate clause. Like a find, it counts only beside news about the user's question."""
 TERSE = _PHRASES.pattern("terse", participle=alternatives(word.capitalize() for word in PARTICIPLE))
-MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
 UNREAL = _PHRASES.pattern("unreal")
 EARLIER = _PHRASES.pattern("earlier")
 IDIOM = _PHRASES.pattern("idiom")
@@ -136,10 +130,6 @@ TEMPLATE = _PHRASES.pattern("template")
 ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
 MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
 """A name in a form that does not occur in prose: `search_docs`, `listEvents`."""
-LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
-HYPHENATED = re.compile(r"[\w]-$")
-
-
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
 AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
     _PHRASES.words("after_i")
@@ -152,11 +142,9 @@ AFTER_SIGNS = Cues("fter ", "pon ", "aving ", "rom ")
 PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")
 
 
-Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands", "news"]
+Form = Literal["said", "after", "outcome", "passive", "terse", "state", "news"]
 """Form of a claim. `outcome`: the result of an action ("the search returned …"). `terse`: no subject ("Deleted.").
-`missed`: a thing that was not found, which implies a search. `state`: the state of a switched device. `stands`: the
-state of an ordered thing ("is reserved"), which counts only as an answer to the order. `news`: a find, or an action in
-a subordinate clause, which counts only beside particulars."""
+`state`: the state of a switched device. `news`: a find, which counts only beside particulars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +211,8 @@ def _paragraph_end(text: str, at: int) -> int:
 
 
 def letter_start(text: str) -> int:
-    """Return the offset of a letter for somebody else to send; the text's length if there is none.
-
-    A salutation on the first line is the reply's own, unless a signature closes it.
-    """
+    """Return the offset of a letter for somebody else to send; the text's length if there is none."""
     found = _PHRASES["letter"].search(text)
-    if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
-        if _PHRASES["signed"].search(text, found.end()):
-            return 0
-        found = _PHRASES["letter"].search(text, found.end())
     return found.start() if found else len(text)
 
 
@@ -260,10 +241,10 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     if "I" not in line and "we" not in line and "We" not in line:
         return
     for match in SAID.finditer(line):
-        verb, before = match["verb"].lower(), _before(line, match.start("verb"))
+        verb = match["verb"].lower()
         idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
         idiom = idiom or _is_conditional(match, verb)
-        if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
+        if not idiom and _is_real(line, match.start()):
             # "the query I just ran": the object is before the verb
             relative = RELATIVE.search(_before(line, match.start()))
             at = max(match.start() - len(relative[0]), 0) if relative else match.end()
@@ -278,10 +259,6 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
             if match["verb"] == "run" and "ve " not in subject[0]:
                 continue
             yield _claim(prose, sentence, _kinds(match["verb"]), match["verb"], "said", match.end())
-    for match in TRIED.finditer(line):
-        if _is_real(line, match.start()):
-            kinds = BASE[match["base"]] if match["base"] else GERUND[match["gerund"]]
-            yield _claim(prose, sentence, kinds, match["base"] or match["gerund"], "said", match.end())
 
 
 _MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup", " quer")
@@ -301,90 +278,50 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _by_outcome(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
+    """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.occur_in(line) and CONCLUDED.occur_in(line) else None
-    outcome, results = (
-        (_PHRASES["outcome"].search(line), _PHRASES["results"].search(line)) if LOOKED.occur_in(line) else (None, None)
-    )
-    missed = _PHRASES["missed"].search(line) if " find " in line or " locate " in line else None
+    outcome = _PHRASES["outcome"].search(line) if LOOKED.occur_in(line) else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
         yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", after.end("verb"))
     if outcome and _is_real(line, outcome.start()) and not HEDGED.search(outcome[0]):
         yield _claim(prose, sentence, frozenset({"search"}), verb_of(outcome), "outcome", 0)
-    elif results and _is_real(line, results.start()):
-        yield _claim(prose, sentence, frozenset({"search", "read"}), "results", "outcome", 0)
-    if missed and _is_real(line, missed.start()):
-        yield _claim(prose, sentence, frozenset({"search"}), missed["verb"], "missed", missed.end())
 
 
 _NOBODY = re.compile(r"\W*(?:nothing|no|none|neither)\b", re.IGNORECASE)
-"""The subject of "Nothing has been sent."."""
 
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    """Yield claims without an acting subject: "All tests pass", "Email sent to Bo.", "Deleted."."""
+    """Yield claims without an acting subject: "Email sent to Bo.", "The file has been deleted", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.occur_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not _PHRASES["finite"].search(line) else None
     terse = TERSE.match(line)
-    moved = _PHRASES["transacted"].match(line) if " been " in line else None
     switched = _PHRASES["switched"].match(line) if " now" in line else None
-    if moved and UNREAL.search(line, moved.end()):
-        return
-    if moved and not BY_OTHERS.search(line):
-        yield _claim(prose, sentence, frozenset({"book", "send"}), moved["noun"], "passive", 0)
-    elif switched:
+    if switched:
         yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
-    elif "test" in line and _PHRASES["tests"].search(line):
-        yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
     elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
     elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line) and not _NOBODY.match(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
-    elif (stands := _PHRASES["stands"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
-        yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
-    elif (through := _PHRASES["went_through"].match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
-        yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
-    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _is_start(sentence, number)):
+    elif terse and number < 2 and not sentence.bullet and not line.rstrip("* ").endswith((":", "：")):
+        # Later notes and items may be a change log or a plan.
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
 
 
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """Yield finds, and actions in a subordinate clause: "after looking it up"."""
-    line = sentence.masked
-    found = _PHRASES["found"].search(line) if " found " in line else None
-    if found and _is_real(line, found.start()):
+    """Yield finds: "I found 42 of them"."""
+    found = _PHRASES["found"].search(sentence.masked) if " found " in sentence.masked else None
+    if found and _is_real(sentence.masked, found.start()):
         yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
-    doing = IN_DOING.search(line) if "ing " in line and _may_have_clause(line) else None
-    if doing and _is_real(line, doing.start()):
-        verb = doing["verb"].lower()
-        kinds = GERUND.get(verb) or PARTICIPLE[verb]
-        if kinds & {"search", "read"}:
-            yield _claim(prose, sentence, kinds, verb, "news", doing.end())
-
-
-def _may_have_clause(line: str) -> bool:
-    """Return True if a line has a word that begins a subordinate clause with an action."""
-    lower = line.lower()
-    return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
-
-
-def _is_start(sentence: Sentence, number: int) -> bool:
-    """Return True if a sentence opens a reply and is no item of a list, which may be a change log."""
-    return number < 2 and not sentence.bullet
 
 
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
     start = sentence.start
     clause = _PHRASES["clause_end"].search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
-    if clause and clause[0] == ":" and verb in LOOKED_INTO:
-        # "I checked the repository: there are two open issues": the object is after the colon
-        container = sentence.masked[at : clause.start()]
-        clause = None if _PHRASES["container"].match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
     return Claim(
         kinds,
@@ -419,19 +356,17 @@ def _is_real(line: str, at: int) -> bool:
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
-def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """Yield outcomes of tools that a text names, with the names: "search_docs returned nothing"."""
-    for name in names:
-        if name not in prose.text or not MADE_NAME.search(name):
-            continue
-        report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
-        for sentence in prose.sentences:
-            # Names are often in code spans, which the mask hides.
-            match = report.search(prose.text, sentence.start, sentence.end)
-            if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
-                kinds: frozenset[Kind] = frozenset({"search"})
-                yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
-                break
+def reported_outcome(prose: Prose, name: str) -> Claim | None:
+    """Return the outcome of a tool that a text names: "search_docs returned nothing"."""
+    if name not in prose.text or not MADE_NAME.search(name):
+        return None
+    report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+    for sentence in prose.sentences:
+        # Names are often in code spans, which the mask hides.
+        match = report.search(prose.text, *sentence.span)
+        if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
+            return Claim(frozenset({"search"}), name, "outcome", match[0], *sentence.span)
+    return None
 
 
 def bare_done(prose: Prose) -> Claim | None:
@@ -511,9 +446,6 @@ _PERFECT = _PHRASES.pattern("perfect", finished=_FINISHED, adverbs=ADVERBS)
 _WELL = _PHRASES.pattern("well", finished=_FINISHED)
 _IS = _PHRASES.pattern("is", finished=_FINISHED)
 _NOTE = _PHRASES.pattern("note", finished=_FINISHED)
-_TERSE = _PHRASES.pattern("terse_act", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
-_YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
-"""News that only a tool can give: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 """A colon followed by the product."""
@@ -521,34 +453,21 @@ _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A finished action: its verb and its sentence.
-
-    `is_own`: in the first person. `is_by_user`: the user is the subject. `may_be_past`: it may be of any time.
-    """
+    """A finished action: its verb and its sentence."""
 
     verb: str
     sentence: Sentence
-    is_own: bool = False
-    may_be_state: bool = False
-    may_be_past: bool = False
-    is_by_user: bool = False
 
 
 def is_account(prose: Prose) -> bool:
-    """Return True if a reply is short prose without regret, request, letter or template."""
-    if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
-        return False
-    return not regrets(prose) and not _is_for_others(prose)
+    """Return True if a reply is prose without regret, request, letter or template."""
+    template = TEMPLATE.search(prose.masked) is not None
+    return not regrets(prose) and not template and letter_start(prose.text) == len(prose.text)
 
 
 def regrets(prose: Prose) -> bool:
     """Return True if a reply expresses regret, doubt or a request beside its account."""
     return _PHRASES["unsure"].search(_PHRASES["closing"].sub("", prose.masked)) is not None
-
-
-def _is_for_others(prose: Prose) -> bool:
-    """Return True if a reply offers a letter or a template for somebody else to use."""
-    return letter_start(prose.text) < len(prose.text) or TEMPLATE.search(prose.masked) is not None
 
 
 def acts(prose: Prose) -> Iterator[Act]:
@@ -560,26 +479,18 @@ def acts(prose: Prose) -> Iterator[Act]:
         line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
         found = tuple(_of(line, sentence))
         if found and not (
-            BY_OTHERS.search(_PHRASES["in_time"].sub(" ", line))
-            or EARLIER.search(line)
-            or _PHRASES["labelled"].match(line)
-            or _SHOWS.search(line)
+            BY_OTHERS.search(_PHRASES["in_time"].sub(" ", line)) or EARLIER.search(line) or _SHOWS.search(line)
         ):
             yield from found
 
 
 def _of(line: str, sentence: Sentence) -> Iterator[Act]:
     if (match := _SAID_BY_ME.search(line)) and not UNREAL.search(line[: match.start()]):
-        yield Act(match["verb"].lower(), sentence, is_own=True)
-        yield from (Act(more["verb"].lower(), sentence, is_own=True) for more in _THEN.finditer(line, match.end()))
-        return
-    if yours := _YOURS.match(line):
-        yield Act(yours["verb"].lower(), sentence, is_by_user=True)
+        yield Act(match["verb"].lower(), sentence)
+        yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return
     if sentence.bullet:
         line = line.rpartition(": ")[2]
-    if terse := _TERSE.match(line):
-        yield Act(terse["verb"].lower(), sentence)
     yield from _without_subject(line, sentence)
 
 
@@ -596,11 +507,6 @@ def _without_subject(line: str, sentence: Sentence) -> Iterator[Act]:
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()
-        yield Act(
-            verb,
-            sentence,
-            may_be_state=form is _IS and groups["now"] is None,
-            may_be_past=groups.get("past") is not None,
-        )
+        yield Act(verb, sentence)
         yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return

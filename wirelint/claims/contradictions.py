@@ -11,7 +11,6 @@ import itertools
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
@@ -28,7 +27,7 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_computed,
 )
-from wirelint.claims.evidence import STATE_KEYS, Contradiction, Fact, Outcome, Ran, facts, last_words
+from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
@@ -38,6 +37,7 @@ from wirelint.claims.grounding import (
     negates,
     particulars,
     retold_errors,
+    statements,
 )
 from wirelint.claims.rows import misplaced
 from wirelint.claims.states import opposite_states, states
@@ -61,36 +61,26 @@ _RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 _WORD = re.compile(r"\w+")
 
 
-def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    tested = [fact for fact in known if any(_tests(fact.result.text))]
+def false_test_reports(turn: Turn) -> Contradiction | None:
+    tested = [fact for fact in turn.known if any(_tests(fact.result.text))]
     if not tested:
-        return
+        return None
     failing, _ = _tests(tested[-1].result.text)
+    failing = failing and not _PHRASES["failed"].search(turn.prose.masked) and not is_admission(turn.prose)
     figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
-    for sentence in sentences:
-        if (
-            failing
-            and _PHRASES["passed"].search(sentence.masked)
-            and not _PHRASES["failed"].search(prose.masked)
-            and not is_admission(prose)
-        ):
-            yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
-            return
-        if len(tested) == 1 and figures:
-            # "Build 7731 failed": the number of a thing is no figure.
-            stated = {one for one in _figures(sentence.masked) if not re.search(rf"\b{one[0]}\b", tested[0].arguments)}
-            if (
-                any(word == other and number != figure for number, word in stated for figure, other in figures)
-                and not stated & figures
-            ):
-                yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
-                return
-            wrong = [one for one in stated if one not in figures and one[1] in {word for _, word in figures}]
-            if wrong and not re.search(
-                r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked
-            ):
-                yield Contradiction(sentence.start, sentence.end, tested[-1].shown, "warning", "medium")
-                return
+    for sentence in turn.sentences:
+        if failing and _PHRASES["passed"].search(sentence.masked):
+            return Contradiction(*sentence.span, tested[-1].shown, *SURE)
+        if len(tested) > 1 or not figures:
+            continue
+        # "Build 7731 failed": the number of a thing is no figure.
+        stated = {one for one in _figures(sentence.masked) if not re.search(rf"\b{one[0]}\b", tested[0].arguments)}
+        wrong = {one for one in stated if one not in figures and one[1] in {word for _, word in figures}}
+        if wrong and not stated & figures:
+            return Contradiction(*sentence.span, tested[-1].shown, *SURE)
+        if wrong and not _PHRASES["of_before"].search(sentence.masked):
+            return Contradiction(*sentence.span, tested[-1].shown)
+    return None
 
 
 @remembered
@@ -125,66 +115,69 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
 
 
-def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield denials of hits by a general word for them, and of anything after an error."""
-    looking = _looking(known)
+def denied_hits(turn: Turn) -> Contradiction | None:
+    """Return the denial of hits by a general word for them, or of anything after an error."""
+    prose, looking = turn.prose, _looking(turn.known)
     if not looking or any(fact.outcome.empty for fact in looking):
-        return
-    failed = all(fact.outcome.error for fact in looking)
-    if not failed and not all(
-        "search" in fact.able.kinds and not _PHRASES["holds_zero"].search(fact.result.text) for fact in looking
+        return None
+    if all(fact.outcome.error for fact in looking):
+        return _denied_after_error(turn, looking)
+    if not all(
+        "search" in fact.able.kinds and fact.outcome.counts and not _PHRASES["holds_zero"].search(fact.result.text)
+        for fact in looking
     ):
-        return
-    if not failed and not all(fact.outcome.counts for fact in looking):
-        return
-    if failed and _PHRASES["admits_looking"].search(prose.masked):
-        return
-    if not failed and (_cites(prose, looking) or _PHRASES["counted"].search(prose.masked)):
-        return
-    for sentence in sentences:
-        shown = prose.text[sentence.start : sentence.end]
+        return None
+    if _cites(prose, looking):
+        return None
+    for sentence in turn.sentences:
         of_call = _PHRASES["returned_none"].search(sentence.masked)
         zero = _PHRASES["zero"].search(sentence.masked) or of_call
-        zero = zero or (_PHRASES["none"].search(sentence.masked) if failed else None)
-        if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
-            return
-        if zero and not failed and _reports_hits(prose, sentence, looking):
-            return
-        narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
+        if zero is None:
+            continue
         # "No results" denies the hits, "no files about it" may deny that they are about it.
-        if zero and not failed and _GENERAL.search(zero[0]) is None and all(map(_may_not_match, looking)):
-            return
-        if zero and not narrowed and (of_call or not _is_elsewhere(shown[zero.start() :], looking)):
-            yield Contradiction(
-                sentence.start,
-                sentence.end,
-                f"the result is an error: {looking[-1].shown}" if failed else looking[-1].shown,
-            )
-            return
+        if _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking)):
+            return None
+        elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
+        if not elsewhere and not _PHRASES["narrowed"].search(sentence.masked):
+            return Contradiction(*sentence.span, looking[-1].shown, *SURE)
+    return None
 
 
-def empty_places(
-    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
-) -> Iterator[Contradiction]:
-    """Yield calendars, inboxes and carts reported as empty although the only result lists their contents.
+def _denied_after_error(turn: Turn, looking: Sequence[Fact]) -> Contradiction | None:
+    if _PHRASES["admits_looking"].search(turn.prose.masked):
+        return None
+    for sentence in turn.sentences:
+        of_call = _PHRASES["returned_none"].search(sentence.masked)
+        zero = _PHRASES["zero"].search(sentence.masked) or of_call or _PHRASES["none"].search(sentence.masked)
+        if zero is None:
+            continue
+        if all(_is_absence(fact, zero[0]) for fact in looking):
+            return None
+        shown = turn.prose.text[sentence.start + zero.start() : sentence.end]
+        if not _PHRASES["others"].search(sentence.masked) and (of_call or not _is_elsewhere(shown, looking)):
+            return Contradiction(*sentence.span, f"the result is an error: {looking[-1].shown}", *SURE)
+    return None
 
-    `words`: the user's last message. A part of a place ("this afternoon") counts only if the user named it.
+
+def empty_places(turn: Turn) -> Contradiction | None:
+    """Return a calendar, inbox or cart reported as empty although the only result lists its contents.
+
+    A part of a place ("this afternoon") counts only if the user named it.
     """
-    if len(known) != 1 or not known[0].outcome.counts or known[0].outcome.empty or "read" not in known[0].able.kinds:
-        return
-    fact = known[0]
+    fact = turn.known[0]
+    if len(turn.known) > 1 or not fact.outcome.counts or fact.outcome.empty or "read" not in fact.able.kinds:
+        return None
     if not fact.result.text.lstrip().startswith(("[", "{")):
-        return
-    asked = {int(figure) for figure in _PHRASES["digits"].findall(fact.arguments)}
-    whole = {part.lower() for part in _PHRASES["part_of"].findall(words)}
-    for sentence in sentences:
+        return None
+    asked = set(map(int, _PHRASES["digits"].findall(fact.arguments)))
+    whole = {part.lower() for part in _PHRASES["part_of"].findall(turn.order)}
+    for sentence in turn.sentences:
         line = sentence.masked
-        figures = {int(figure) for figure in _PHRASES["digits"].findall(line)}
         parts = {part.lower() for part in _PHRASES["part_of"].findall(line)}
-        none = _PHRASES["empty_place"].search(line)
-        if none and parts <= whole and not _PHRASES["narrowed"].search(line) and figures <= asked:
-            yield Contradiction(sentence.start, sentence.end, fact.shown)
-            return
+        none = _PHRASES["empty_place"].search(line) and not _PHRASES["narrowed"].search(line)
+        if none and parts <= whole and asked.issuperset(map(int, _PHRASES["digits"].findall(line))):
+            return Contradiction(*sentence.span, fact.shown, *SURE)
+    return None
 
 
 def _is_absence(fact: Fact, denial: str) -> bool:
@@ -195,7 +188,7 @@ def _is_absence(fact: Fact, denial: str) -> bool:
     text = fact.result.text.lower()
     if not _PHRASES["absent"].search(text):
         return False
-    if "search" not in fact.able.kinds or fact.able.shell or len(text) < 24:
+    if "search" not in fact.able.kinds:
         return True
     nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", denial.lower()) if len(word) > 3} - {
         "found",
@@ -222,46 +215,34 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
-def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
-    if _PHRASES["nearest"].search(prose.masked):
-        return True
-    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
-    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
-    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
-
-
-def denied_items(
-    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
-) -> Iterator[Contradiction]:
-    """Yield a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
+def denied_items(turn: Turn) -> Contradiction | None:
+    """Return a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
 
     The denial is about the arguments of the call. A search by words may return what does not match them, so its hits count
-    only if they have all words of the search. `words`: the user's last message.
+    only if they have all words of the search.
     """
-    if len(known) != 1 or known[0].outcome.error or known[0].outcome.empty:
-        return
-    fact, text = known[0], known[0].result.text
-    none = next((one for one in sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
-    document = (
-        decode_json(text) if none is not None and len(text) <= LONGEST and text.lstrip()[:1] in ("[", "{") else None
-    )
+    fact, text = turn.known[0], turn.known[0].result.text
+    if len(turn.known) > 1 or fact.outcome.error or fact.outcome.empty:
+        return None
+    none = next((one for one in turn.sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
+    if none is None or len(text) > LONGEST or text.lstrip()[:1] not in ("[", "{"):
+        return None
+    document = decode_json(text)
     items = document if isinstance(document, list) else [*document.values()] if isinstance(document, dict) else []
     listed = items if isinstance(document, list) else next((one for one in items if isinstance(one, list)), [])
-    if none is None or not listed or [] in items:
-        return
+    if not listed or [] in items:
+        return None
     wanted, found = particulars(fact.arguments), particulars(text)
     named = particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words
-    if not named or _may_not_match(fact) or is_admission(prose, sad=True) or _has_states(listed):
-        return
+    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True) or _has_states(listed):
+        return None
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
-    narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(words)) - wanted - keys - _SMALL
+    narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
     if _PHRASES["others"].search(none.masked) or narrowing - particulars(" ".join(fact.able.words)):
-        return
-    if not particulars(prose.text) & (found - wanted - keys):
-        yield Contradiction(none.start, none.end, fact.shown, "warning", "medium")
+        return None
+    retells = particulars(turn.prose.text) & (found - wanted - keys)
+    return None if retells else Contradiction(*none.span, fact.shown)
 
 
 def _without(text: str, arguments: str) -> str:
@@ -271,9 +252,6 @@ def _without(text: str, arguments: str) -> str:
         if any(equals(value, datum.value) for datum in sent):
             text = text[: value.start] + text[value.end :]
     return _RELATIVE.sub(" ", text)
-
-
-_GENERAL = re.compile(r"result|résultat|match|hits?\b|treffer|ergebnis|结果", re.IGNORECASE)
 
 
 def _may_not_match(fact: Fact) -> bool:
@@ -304,21 +282,22 @@ _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
 _SMALL = frozenset(word[:5] for word in STOP)
 
 
-def denied_numbers(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield "no errors" where a result has `errors: 4` or a list of them: the noun is a form of the key's only word."""
-    good = [fact for fact in known if not fact.outcome.error and len(fact.result.text) <= LONGEST]
-    for sentence in sentences if len(good) == len(known) else ():
+def denied_numbers(turn: Turn) -> Contradiction | None:
+    """Return "no errors" where a result has `errors: 4` or a list of them: the noun is a form of the key's only word."""
+    if len(turn.good) < len(turn.known):
+        return None
+    for sentence in turn.sentences:
         denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
         for none in denials:
             noun = next(filter(None, none.groups()), "")
-            if not noun or len(noun) < _SHORTEST_NOUN or not _ENDS.match(sentence.masked, none.end()):
+            if len(noun) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
                 continue
-            held = [(key, held, fact) for fact in good for key, held in _held(fact.result.text, particulars(noun))]
+            held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, particulars(noun))]
             if held and all(number not in _ZEROS for _, number, _ in held):
                 key, number, fact = held[0]
                 against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
-                yield Contradiction(sentence.start, sentence.end, f"{against}: {fact.shown}")
-                return
+                return Contradiction(*sentence.span, f"{against}: {fact.shown}", *SURE)
+    return None
 
 
 _HELD = re.compile(
@@ -336,19 +315,16 @@ def _held(text: str, noun: frozenset[str]) -> Iterator[tuple[str, str]]:
             yield one["key"], one["number"] or "".join(one["list"].split())
 
 
-def filled_gaps(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield "your return has the number DV-20931" where the result has `"return": null`."""
-    lacking = [(key, fact) for fact in known for key in _NULL.findall(fact.result.text[:LONGEST])]
-    given = Given(request, [], prose) if lacking and len(prose.text) <= LONGEST_REPLY else None
-    for sentence in prose.sentences if given is not None else ():
+def filled_gaps(turn: Turn) -> Contradiction | None:
+    """Return "your return has the number DV-20931" where the result has `"return": null`."""
+    lacking = [(key, fact) for fact in turn.known for key in _NULL.findall(fact.result.text[:LONGEST])]
+    given = Given(turn.request, [], turn.prose)
+    for sentence in statements(turn.prose) if lacking else ():
         own = particulars(sentence.masked)
         held = next(((key, fact) for key, fact in lacking if _means(key, own)), None)
-        if held is None or sentence.question or negates(sentence) or not is_about_this_case(sentence):
-            continue
-        if given is not None and given.has_news(sentence, names=False):
-            against = f"the result has {held[0]} = null: {held[1].shown}"
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+        if held is not None and not negates(sentence) and given.has_news(sentence, names=False):
+            return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
+    return None
 
 
 _NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')
@@ -363,19 +339,17 @@ def _means(key: str, words: frozenset[str]) -> bool:
 _ERROR_KEYS = frozenset({"error", "errors", "fault", "reason", "message", "note", "notes", "comment", "warning"})
 
 
-def miscounted_states(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Yield "415 passed, 0 failed" where the results have `"passed": 409`, and no other number for the word."""
-    results = [fact.result.text for fact in known if not fact.outcome.error]
-    for sentence in prose.sentences if len(results) == len(known) else ():
+def miscounted_states(turn: Turn) -> Contradiction | None:
+    """Return "415 passed, 0 failed" where the results have `"passed": 409`, and no other number for the word."""
+    for sentence in statements(turn.prose) if len(turn.good) == len(turn.known) else ():
         found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
-        for one in found if not sentence.question and is_about_this_case(sentence) else ():
+        for one in found:
             key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
-            held = {int(number) for text in results if len(text) <= LONGEST for number in key.findall(text)}
+            held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
             told = [int(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
             if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
-                against = f"the results have {one['word']} = {held.pop()}"
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
+                return Contradiction(*sentence.span, f"the results have {one['word']} = {held.pop()}")
+    return None
 
 
 def _is_state(word: str) -> bool:
@@ -384,45 +358,33 @@ def _is_state(word: str) -> bool:
 
 _STATE_COUNT = re.compile(r"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{1,6}) (?P<word>[^\W\d_]{4,})(?![\w-])")
 _SHORTEST_NOUN = 5
-_ENDS = re.compile(r"\W*(?:\Z|[,;.!]|(?:and|so|und|also|et|y|e|en|i|och)\b)")
-"""The end of a clause: a denial that goes on may be about a part of what was counted."""
 
 
-def added_items(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield an item of a list that no text of the conversation has, if the list retells the rows of a result.
+def added_items(turn: Turn) -> Contradiction | None:
+    """Return an item of a list that no text of the conversation has, if the list retells the rows of a result.
 
     Most items have words or numbers of the result; the added one has none of them, but values of the same form, and these
     follow from none.
     """
-    good = [fact.result.text for fact in known if not fact.outcome.error]
-    items = _ITEM.finditer(prose.text) if good and len(prose.text) <= LONGEST_REPLY else ()
-    lines = [line for line in items if _DIGIT.search(line["item"])]
-    if len(lines) < _FEWEST_ITEMS or any(len(text) > LONGEST for text in good):
-        return
-    returned = frozenset[str]().union(*map(_tokens, good))
+    lines = [line for line in _ITEM.finditer(turn.prose.text) if _DIGIT.search(line["item"])]
+    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
+        return None
+    returned = frozenset[str]().union(*map(_tokens, turn.returned))
     retold = [line for line in lines if len(_tokens(line["item"]) & returned) > 1]
     if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
-        return
+        return None
     forms = {_numbers(line["item"]) for line in retold}
-    left = [
-        line
-        for line in lines
+    given = returned.union(*map(_tokens, [*turn.told, *turn.results]))
+    pool = [datum for text in turn.returned for datum in data(text)]
+    for line in lines if len(pool) < MOST_DATA else ():
+        tokens = _tokens(line["item"])
         # One number alone, as in a plan or a recipe, may be the model's own.
-        if len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) > 1
-        if _numbers(line["item"]) in forms and not _tokens(line["item"]) & returned
-    ]
-    if not left or asks_for_text(last_words(request)):
-        return
-    given = frozenset[str]().union(*map(_tokens, _all_texts(request)))
-    pool = [datum for text in good for datum in data(text)]
-    for line in left:
-        own = values(line["item"])
-        if not _tokens(line["item"]) or _tokens(line["item"]) & given or len(pool) >= MOST_DATA:
+        few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
+        if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
             continue
-        if not all(derived_from(value, pool) or is_computed(value, pool) for value in own):
-            against = f"no result and no message has it: {known[-1].shown}"
-            yield Contradiction(line.start("item"), line.end("item"), against, "warning", "medium")
-            return
+        if not all(derived_from(value, pool) or is_computed(value, pool) for value in values(line["item"])):
+            return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
+    return None
 
 
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
@@ -442,23 +404,20 @@ def _numbers(text: str) -> str:
     return " ".join(re.findall(r"9(?: ?[^\W\d_]{1,4}\b)?", _NUMBER.sub("9", text)))
 
 
-def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    looking = [fact for fact in _looking(known) if not fact.outcome.error]
+def wrong_counts(turn: Turn) -> Contradiction | None:
+    looking = [fact for fact in _looking(turn.known) if not fact.outcome.error]
     if len(looking) != 1 or not looking[0].outcome.counts:
-        return
+        return None
     fact = looking[0]
-    for sentence in sentences:
+    narrowed = _PHRASES["recalled" if fact.outcome.counts == {0} else "narrowed"]
+    for sentence in turn.sentences:
         stated = _reported_count(sentence, fact)
-        nothing = fact.outcome.counts == {0}
-        if stated is None or (_PHRASES["recalled"] if nothing else _PHRASES["narrowed"]).search(sentence.masked):
+        if stated is None or stated <= max(fact.outcome.counts) or narrowed.search(sentence.masked):
             continue
-        if stated > max(fact.outcome.counts) and not re.search(
-            rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"
-        ):
-            if _PHRASES["paged"].search(fact.result.text):
-                return
-            yield Contradiction(sentence.start, sentence.end, fact.shown, "warning", "medium")
-            return
+        if not re.search(rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"):
+            paged = _PHRASES["paged"].search(fact.result.text)
+            return None if paged else Contradiction(*sentence.span, fact.shown)
+    return None
 
 
 def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
@@ -495,72 +454,49 @@ _DIGITS_AND_LETTERS = _DIGITS_ONLY | str.maketrans(dict.fromkeys(string.ascii_le
 _DIGIT = re.compile(r"\d")
 
 
-def displaced_moments(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield dates and times of day of a reply if results give other ones, of which the reply has none."""
-    good = [fact for fact in known if not fact.outcome.error]
-    if not good or len(prose.text) > LONGEST_REPLY or any(len(fact.result.text) > LONGEST for fact in good):
-        return
-    yield from _displaced(prose, good, ("time", _FEW_CLOCKS), clocks, partial(_follow_clocks, request))
-    follow_dates = partial(_follow_dates, request, GivenDates(_all_texts(request)))
-    yield from _displaced(prose, good, ("date", _FEW_DATES), dates, follow_dates)
+def displaced_moments(turn: Turn) -> Contradiction | None:
+    """Return a date or a time of day of a reply if results give other ones, of which the reply has none."""
+    texts = [*turn.told, *turn.results]
+    known = [clock for text in texts for clock in clocks(text)]
+    given = GivenDates(texts)
 
+    def follows(date: Date) -> bool:
+        # "tomorrow" is a distance from today, which the conversation need not give
+        relative = _RELATIVE.search(turn.order) is not None
+        return relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans)
 
-def _follow_dates(request: Request, given: GivenDates, date: Date) -> bool:
-    if _RELATIVE.search(last_words(request)):  # a distance from today, which the conversation need not give
-        return True
-    return given.are_too_many or follows_from_dates(date, given.dates, given.spans)
-
-
-def _follow_clocks(request: Request, clock: Clock) -> bool:
-    texts = _all_texts(request)
-    return follows_from_clocks(clock, itertools.chain.from_iterable(map(clocks, texts)), texts)
-
-
-def _all_texts(request: Request) -> list[str]:
-    sent = [call.arguments.text for call in request.calls]
-    return [*(message.text for message in request.messages), *sent, *(result.text for result in request.results)]
+    return _displaced(
+        turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS
+    ) or _displaced(turn, "date", dates, follows, _FEW_DATES)
 
 
 Moment = TypeVar("Moment", Date, Clock)
 
 
 def _displaced(
-    prose: Prose,
-    good: Sequence[Fact],
-    kind: tuple[str, int],
-    read: Callable[[str], Iterator[Moment]],
-    follows: Callable[[Moment], bool],
-) -> Iterator[Contradiction]:
+    turn: Turn, kind: str, read: Callable[[str], Iterator[Moment]], follows: Callable[[Moment], bool], most: int
+) -> Contradiction | None:
+    """Return a date or a time that follows from none. `most`: the results have this many different ones at most."""
+    prose = turn.prose
     found = (one for one in read(prose.masked) if _DURATION.match(prose.masked, one.start) is None)
     stated = list(itertools.islice(found, _MOST_MOMENTS))
-    returned: set[tuple[int, ...]] = set()
-    for one in (one for fact in good for one in read(fact.result.text)) if stated else ():
-        returned.add(one.given)
-        if len(returned) > kind[1]:
-            return
-    strange = [one for one in stated if not follows(one)] if returned else []
+    returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
+    if not 0 < len(returned) <= most:
+        return None
+    strange = [one for one in stated if not follows(one)]
+    own = {each: [one for one in stated if each.start <= one.start < each.end] for each in prose.sentences}
     # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
     if len(strange) != len(stated):
-        listed = {
-            one.given for each in prose.sentences if _holds_all(each, strange) for one in stated if _is_in(one, each)
-        }
+        listed = {one.given for some in own.values() if all(one in some for one in strange) for one in some}
         if len(strange) != 1 or len(returned) < 2 or not returned <= listed:
-            return
-    for sentence in prose.sentences:
-        own = [one for one in strange if _is_in(one, sentence)]
-        if own and not sentence.question and is_about_this_case(sentence) and not _speaks_of_durations(sentence):
-            shown = prose.text[own[0].start : own[0].end]
-            against = f"the {kind[0]} {shown!r} is in no result and follows from none: {good[-1].shown}"
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
-
-
-def _is_in(one: Moment, sentence: Sentence) -> bool:
-    return sentence.start <= one.start < sentence.end
-
-
-def _holds_all(sentence: Sentence, moments: Sequence[Moment]) -> bool:
-    return all(_is_in(one, sentence) for one in moments)
+            return None
+    for sentence in statements(prose):
+        first = next((one for one in own[sentence] if one in strange), None)
+        if first is not None and not _speaks_of_durations(sentence):
+            shown = prose.text[first.start : first.end]
+            against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
+            return Contradiction(*sentence.span, against)
+    return None
 
 
 def _speaks_of_durations(sentence: Sentence) -> bool:
@@ -569,30 +505,28 @@ def _speaks_of_durations(sentence: Sentence) -> bool:
     return any(unit is not None and unit.dimension == "time" for unit in units)
 
 
-def altered_codes(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield ids, versions and URLs that differ by some digits or letters from the only one of their form in the results
+def altered_codes(turn: Turn) -> Contradiction | None:
+    """Return an id, version or URL that differs by some digits or letters from the only one of its form in the results
     that a reply does not have.
     """
-    good = [fact.result.text for fact in known if not fact.outcome.error]
-    if not good or len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
-        return
-    stated = [one for one in dict.fromkeys(_codes(prose.text)) if _AMOUNT.match(one) is None]
-    unknown = [one for one in stated if not any(one in text for text in good)]
+    text, good = turn.prose.text, turn.returned
+    stated = [one for one in dict.fromkeys(_codes(text)) if _AMOUNT.match(one) is None]
+    unknown = [one for one in stated if not any(one in other for other in good)]
     if not unknown:
-        return
-    returned = {one for text in good for one in _codes(text) if len(one) <= _LONGEST_CODE}
-    texts = [text.casefold() for text in _all_texts(request)]
+        return None
+    returned = {one for other in good for one in _codes(other) if len(one) <= _LONGEST_CODE}
+    known = "\n".join([*turn.told, *turn.results]).casefold()
     for one in unknown:
         alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
-        peers = [other for other in unknown if _form(other) == _form(one)]
-        alike = [other for other in alike if other not in prose.text] if len(peers) == 1 else alike
-        if len(alike) != 1 or alike[0] in prose.text or any(one.casefold() in text for text in texts):
+        if sum(_form(other) == _form(one) for other in unknown) == 1:
+            alike = [other for other in alike if other not in text]
+        if len(alike) != 1 or alike[0] in text or one.casefold() in known:
             continue
-        sentence = next((each for each in prose.sentences if one in prose.text[each.start : each.end]), None)
+        sentence = next((each for each in turn.prose.sentences if one in text[each.start : each.end]), None)
         if sentence is not None and not sentence.question and is_about_this_case(sentence):
             against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+            return Contradiction(*sentence.span, against)
+    return None
 
 
 def _codes(text: str) -> list[str]:
@@ -606,58 +540,37 @@ def _form(code: str) -> str:
 
 
 def contradictions(
-    prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
+    prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request
 ) -> Iterator[Contradiction]:
-    """Yield statements of a text that the facts of its turn contradict."""
-    sentences = [sentence for sentence in prose.sentences if not sentence.question]
-    words = last_words(request) if request is not None else ""
-    yield from denied_hits(prose, sentences, known)
-    yield from empty_places(prose, sentences, known, words)
+    """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
+    turn = Turn(prose, known, ran, request)
+    checks = [denied_hits, empty_places]
     if _NONE.occur_in(prose.masked.lower()):
-        yield from denied_items(prose, sentences, known, words)
-        yield from denied_numbers(sentences, known)
-    yield from miscounted_states(prose, known)
-    yield from wrong_counts(prose, sentences, known)
-    yield from false_test_reports(prose, sentences, known)
-    yield from _wrong_argument(prose, sentences, ran)
-    if request is None:
-        return
-    numbers = _DIGIT.search(prose.text) is not None
-    yield from retold_errors(prose, known, request)
-    yield from filled_gaps(prose, known, request)
-    yield from displaced(prose, known, request) if numbers else ()
-    yield from misplaced(prose, known, request)
-    yield from opposite_states(prose, known, request)
-    if numbers:
-        yield from displaced_moments(prose, known, request)
-        yield from altered_codes(prose, known, request)
-        yield from added_items(prose, known, request)
+        checks += [denied_items, denied_numbers]
+    checks += [miscounted_states, wrong_counts, false_test_reports, _wrong_argument]
+    if len(prose.text) <= LONGEST_REPLY:
+        readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
+        numbers = readable and _DIGIT.search(prose.text) is not None
+        checks += [retold_errors, filled_gaps, *[displaced] * numbers, *[misplaced] * readable, opposite_states]
+        checks += [displaced_moments, altered_codes, added_items] if numbers else []
+    yield from filter(None, (check(turn) for check in checks))
 
 
-def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[Ran]) -> Iterator[Contradiction]:
-    calls = [one.call for one in ran if one.call is not None and one.call.name]
-    for sentence in sentences:
-        shown = prose.text[sentence.start : sentence.end]
-        if not ("=" in shown or ":" in shown) or not re.search(
-            r"\bI(?:['’]ve| have)? (?:called|used|ran|invoked|sent|executed|passed|set)\b", sentence.masked
-        ):
+def _wrong_argument(turn: Turn) -> Contradiction | None:
+    """Return "I called search with limit=5" where the call of that tool has another value of the argument."""
+    calls = [one.call for one in turn.ran if one.call is not None and one.call.name]
+    for sentence in turn.sentences:
+        shown = turn.prose.text[sentence.start : sentence.end]
+        if not ("=" in shown or ":" in shown) or not _PHRASES["called"].search(sentence.masked):
             continue
+        named = [call for call in calls if re.search(rf"(?<!\w){re.escape(call.name or '')}(?!\w)", shown)]
         for key, value in _PHRASES["assigned"].findall(shown):
-            named = [call for call in calls if call.name and re.search(rf"(?<!\w){re.escape(call.name)}(?!\w)", shown)]
-            sent = [arguments[key] for call in named if (arguments := call.arguments.mapping) and key in arguments]
-            scalars = [
-                str(one).lower() for one in sent if isinstance(one, (str, int, float)) and not isinstance(one, bool)
-            ]
-            if (
-                scalars
-                and len(scalars) == len(sent)
-                and value.lower() not in scalars
-                and not any(value.lower() in one for one in scalars)
-            ):
-                yield Contradiction(
-                    sentence.start, sentence.end, f"the call sent {key}={scalars[-1]}", "error", "medium"
-                )
-                return
+            sent = [arguments[key] for call in named if key in (arguments := call.arguments.mapping or {})]
+            kinds = (str, int, float)
+            scalars = [str(one).lower() for one in sent if isinstance(one, kinds) and not isinstance(one, bool)]
+            if scalars and len(scalars) == len(sent) and not any(value.lower() in one for one in scalars):
+                return Contradiction(*sentence.span, f"the call sent {key}={scalars[-1]}", "error")
+    return None
 
 
 # Errors of MCP servers among the results of a turn, and statements of a reply about them.

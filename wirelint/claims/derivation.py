@@ -47,12 +47,7 @@ _FEW = 40
 """Number of data in one unit of which sums and ratios of pairs are computed."""
 NEAR = 32
 """Characters around a value whose words are compared with those beside a datum."""
-NAMES_ONLY = re.compile(
-    r"(?i)(?:\A|_)(?:id|no|nr|code|zip|phone|port|ts|timestamp|version|index|line|page|year|offset|ref)\Z|Id\Z|_per_"
-)
-"""Keys whose numbers measure nothing."""
-_NO_UNITS = frozenset({"min", "in", "no", "won", "day", "month", "year", "lat"})
-"""Keys that have another meaning as a whole."""
+_NO_UNITS = frozenset(_PHRASES.words("no_units"))
 
 
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
@@ -138,12 +133,7 @@ def _unit_of_key(key: str) -> Unit | None:
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
     pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
-    return next((found for part in (*pairs, *units) if (found := _key_unit(part))), None)
-
-
-def _key_unit(part: str) -> Unit | None:
-    """Return the unit at the end of a key: `temp_c`, `distance_km`, `price_usd`."""
-    return unit_of(part) or unit_of(part.upper())
+    return next((found for part in (*pairs, *units) if (found := (unit_of(part) or unit_of(part.upper())))), None)
 
 
 def _amount(number: float, unit: Unit | None) -> Value:
@@ -284,27 +274,7 @@ def _percentages(known: Sequence[Datum]) -> Iterator[float]:
             yield from (100 * one / other, 100 * (one - other) / other)
 
 
-MONEY = frozenset(
-    {
-        "usd",
-        "eur",
-        "gbp",
-        "jpy",
-        "inr",
-        "krw",
-        "chf",
-        "brl",
-        "pln",
-        "try",
-        "cad",
-        "aud",
-        "kr",
-        "czk",
-        "huf",
-        "rub",
-        "uah",
-    }
-)
+MONEY = frozenset(_PHRASES.words("money"))
 
 
 def is_of_kind(value: Value, datum: Value) -> bool:
@@ -347,10 +317,6 @@ _LONGEST_SPAN = 400
 _MOST_READ = 100_000
 """Characters of a conversation whose dates are read."""
 _DAY = 24 * 60
-_ZONE = re.compile(
-    r"\d(?:Z\b|[+-]\d\d:?\d\d\b)|\b(?:UTC|GMT|[CEMPW]E?[DS]?T)\b|\b(?:Europe|America|Asia|Africa|Australia|Pacific)/"
-    r"|\btime ?zones?\b|\"tz\"|\b(?:[A-Z]\w+|local) time\b|Zeitzone|Ortszeit|\b(?:heure|hora|ora) (?:de|di|local)"
-)
 _WEEK = 7
 _WEEKS = 12 * _WEEK
 _QUARTER = 15
@@ -374,7 +340,7 @@ def spans_of(texts: Sequence[str]) -> Spans:
     amounts = [value for text in texts for value in values(text)]
     counts = (abs(value.readings[0]) for value in amounts if value.is_whole)
     longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)
-    zones = any(map(_ZONE.search, texts))
+    zones = any(map(_PHRASES["zone"].search, texts))
     return Spans(frozenset(count for count in counts if count <= _LONGEST_SPAN), longer, zones)
 
 
@@ -435,7 +401,7 @@ def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[st
 
     `texts` give the number of minutes or hours, and name time zones.
     """
-    zones, known = any(map(_ZONE.search, texts)), list(itertools.islice(known, MOST_DATA))
+    zones, known = any(map(_PHRASES["zone"].search, texts)), list(itertools.islice(known, MOST_DATA))
     counts = {value.readings[0] for text in texts for value in values(text) if value.readings[0] <= _DAY}
     if not counts.isdisjoint((clock.minutes / 60, clock.minutes / 60 - 12)):
         return True  # "at 10"

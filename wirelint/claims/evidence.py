@@ -6,16 +6,16 @@ Text protocols count too: a user message may be the result of a tool without any
 from __future__ import annotations
 
 import itertools
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from wirelint import lexicon
 from wirelint.apis.traits import is_raw
 from wirelint.claims.actions import Kind, bare
 from wirelint.claims.claims import Claim
-from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
+from wirelint.claims.toolkinds import Ability, abilities, ability, fits
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
     Choice,
@@ -33,7 +33,7 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.text.escaping import excerpt
-from wirelint.text.prose import Cues, mentions
+from wirelint.text.prose import Cues, Prose, Sentence, mentions
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("evidence")
@@ -152,20 +152,6 @@ def is_unseen(request: Request) -> bool:
     """Return True if images, audio or files are part of the request, which may show anything."""
     heard = (message for message in request.messages if message.role in ("user", "tool"))
     return any(isinstance(part, Opaque) and part.kind in _MEDIA for message in heard for part in message.parts)
-
-
-def contains_named(request: Request, word: str) -> bool:
-    """Return True if a text of the conversation contains what `word` names: a heading or label, then a block."""
-    if not word:
-        return False
-    spelled = re.escape(word)
-    labelled = re.compile(
-        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|"
-        rf"<\w+)[^\n]{{0,40}}{spelled}"
-        rf"|(?:path|name|file|source|title)=[\"']?[^\"'\n]{{0,80}}{spelled}",
-        re.IGNORECASE | re.MULTILINE,
-    )
-    return any(labelled.search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def supplies_results(request: Request) -> bool:
@@ -302,38 +288,14 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 def may_be_on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if the claim may be about an earlier call of the history.
 
-    It is if the arguments of the call hold a name from the claim, or if the user has not just ordered such an action.
+    It may not if the user has just ordered such an action, or gave a name that the claim repeats and no result holds.
     """
     same = calls_before(claim, request)
-    if not same:
+    if not same or wanted & claim.kinds:
         return False
-    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
-    if any(mark in call.arguments.text.lower() for call in same for mark in marks):
-        return True
-    if _is_new(marks, same, request):
-        return False
-    place = PATH.search(claim.object)
-    if place is not None and not _may_concern_file(place[0].rsplit("/", 1)[-1], same, request):
-        return False
-    return not wanted & claim.kinds
-
-
-def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
-    """Return True if a claim repeats a name from the user's last message that no result holds."""
     words = last_words(request).lower()
-    named = [mark for mark in marks if mark in words]
-    if not named or not all(call.arguments.mapping for call in calls):
-        return False
-    results = [result.text.lower() for result in request.results]
-    return not any(mark in text for mark in named for text in results)
-
-
-def _may_concern_file(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Return True if calls may concern a file: they name it, they name no file, or a result names it."""
-    name = name.lower()
-    if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
-        return True
-    return any(name in result.text.lower() for result in request.results)
+    named = [mark for mark in map(str.lower, _PHRASES["marks"].findall(claim.object)) if mark in words]
+    return not named or any(mark in result.text.lower() for mark in named for result in request.results)
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
@@ -346,14 +308,9 @@ def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
 
 def has_material(claim: Claim, request: Request) -> bool:
     """Return True if the conversation contains the material that the claim is about."""
-    if not claim.kinds & {"read", "search", "write"}:
+    if not claim.kinds & {"read", "search"}:
         return False
-    if claim.kinds & {"read", "search"} and supplies_results(request):
-        return True
-    place = PATH.search(claim.object)
-    if place is not None:
-        return contains_named(request, place[0].rsplit("/", 1)[-1])
-    return "read" in claim.kinds and brings_content(request)
+    return supplies_results(request) or ("read" in claim.kinds and brings_content(request))
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
@@ -372,6 +329,9 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
 # The results of a turn, each with its outcome and the abilities of its tool; and statements that contradict them.
 
 
+SURE: tuple[Severity, Confidence] = ("error", "high")
+
+
 @dataclass(frozen=True, slots=True)
 class Contradiction:
     """A statement, its offsets, and the result that contradicts it."""
@@ -379,8 +339,8 @@ class Contradiction:
     start: int
     end: int
     against: str
-    severity: Severity = "error"
-    confidence: Confidence = "high"
+    severity: Severity = "warning"
+    confidence: Confidence = "medium"
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +355,35 @@ class Fact:
     @property
     def shown(self) -> str:
         return f"{self.able.tool.name or 'the tool'} gave {excerpt(self.result.text, 70)!r}"
+
+
+class Turn:
+    """A reply, the calls that ran before it with their results, and the request: what the checks compare.
+
+    `good`: the results that are no errors. `returned`: their texts. `order`: the user's last message.
+    """
+
+    def __init__(self, prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request) -> None:
+        self.prose, self.known, self.ran, self.request = prose, known, ran, request
+        self.order = last_words(request)
+        self.good = [fact for fact in known if not fact.outcome.error]
+        self.returned = [fact.result.text for fact in self.good]
+
+    @cached_property
+    def sentences(self) -> list[Sentence]:
+        """The sentences that are no questions."""
+        return [sentence for sentence in self.prose.sentences if not sentence.question]
+
+    @cached_property
+    def told(self) -> list[str]:
+        """The messages of the conversation and the arguments of its calls."""
+        request = self.request
+        return [*(one.text for one in request.messages), *(call.arguments.text for call in request.calls)]
+
+    @cached_property
+    def results(self) -> list[str]:
+        """The results of the whole conversation."""
+        return [result.text for result in self.request.results]
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

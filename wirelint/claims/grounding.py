@@ -25,7 +25,6 @@ from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import (
     MONEY,
     MOST_DATA,
-    NAMES_ONLY,
     NEAR,
     STOP,
     Datum,
@@ -39,7 +38,7 @@ from wirelint.claims.derivation import (
     simple_ratio,
     words_in,
 )
-from wirelint.claims.evidence import Contradiction, Fact, is_unseen, last_words
+from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
 from wirelint.claims.order_check import is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, fits, name_words
@@ -61,7 +60,6 @@ _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?![\w\u0900-\u0d7f])")  # the vowel signs of Hindi are no letters
-_CLOCK = re.compile(r" ?(?:uur|Uhr|h\b|o['’]clock|[ap]\.?m\b)")
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
 """A calculation, which the model does by itself."""
@@ -115,81 +113,68 @@ def is_bound(value: Value, text: str) -> bool:
     return _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]) is not None
 
 
-def displaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield values of a reply that take the place of a number that a tool returned in this turn."""
-    good = [fact for fact in known if not fact.outcome.error]
-    results = [result.text for result in request.results]
-    if not good or len(prose.text) > LONGEST_REPLY or is_unseen(request):
-        return
-    if any(len(text) > LONGEST for text in results):
-        return
+def displaced(turn: Turn) -> Contradiction | None:
+    """Return a value of a reply that takes the place of a number that a tool returned in this turn."""
+    prose, good, results = turn.prose, turn.good, turn.results
+    if is_unseen(turn.request) or any(len(text) > LONGEST for text in results):
+        return None
     said = stated(prose)
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
-        return
+        return None
     pool = [datum for text in results for datum in data(text)]
     if len(pool) >= MOST_DATA:
-        return
-    turn = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
+        return None
+    own = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
     written = values(prose.masked)[: 2 * MOST_STATED]
     possible = [
         datum
-        for datum in turn
+        for datum in own
         # The 1 of `1 USD = 0.92 EUR` says nothing.
-        if datum.column != "#" and NAMES_ONLY.search(datum.column) is None and datum.value.readings != (1.0,)
+        if datum.column != "#"
+        and _PHRASES["names_only"].search(datum.column) is None
+        and datum.value.readings != (1.0,)
     ]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
-        return
-    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    given = _given_rates(request, good)
+        return None
+    given = _given_rates(turn)
     scaled = _scaled(free, left)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
-        if len(free) == 1 and left == possible and _PHRASES["how_many"].search(last_words(request)):
-            replaced = replaced or _instead(one, possible)
-        if replaced is None or is_said(one.value, prose.masked, texts):
+        if replaced is None or is_said(one.value, prose.masked, turn.told):
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
-        if is_computed(one.value, _sources(replaced, [*pool, *sent], turn, _is_named(one, replaced, prose.masked))):
-            continue
         near = (other.value for other in said if other.sentence is one.sentence and other is not one)
-        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, texts)]
+        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, turn.told)]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
-        if any(is_computed(one.value, known) for known in (steps, beside)) or _is_sum_of(one, written, pool):
-            continue
-        if _is_rate(one, said, [*pool, *(step for step in steps if is_of_kind(one.value, step.value))], given):
+        sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
+        alike = [step for step in steps if is_of_kind(one.value, step.value)]
+        computed = any(is_computed(one.value, known) for known in (sources, steps, beside))
+        if computed or _is_rate(one, said, [*pool, *alike], given):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
         against = (
-            f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, and no rounding, conversion"
+            f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, "
+            "and no rounding, conversion or sum leads from one to the other"
         )
-        span = one.sentence.start, one.sentence.end
-        against += " or sum leads from one to the other"
-        yield Contradiction(*span, against, *(("error", "high") if sure else ("warning", "medium")))
-        return
+        return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
+    return None
 
 
-def _given_rates(request: Request, good: Sequence[Fact]) -> list[float]:
+def _given_rates(turn: Turn) -> list[float]:
     """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
-    told = [value for text in (last_words(request), *(fact.arguments for fact in good)) for value in values(text)]
-    rules = [value for message in request.messages if message.role == "system" for value in values(message.text)]
+    told = [value for text in (turn.order, *(fact.arguments for fact in turn.good)) for value in values(text)]
+    rules = [value for message in turn.request.messages if message.role == "system" for value in values(message.text)]
     rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
     return [amount for value in told for one in value.readings for amount in (one, one / 100)] + rates
-
-
-def _is_sum_of(one: Stated, written: Sequence[Value], pool: Sequence[Datum]) -> bool:
-    """Return True if a value is the sum of the values in a reply that are data."""
-    beside = [other for other in written if is_of_kind(one.value, other) and derived_from(other, pool)]
-    whole = sum(next(iter(other.amounts())) for other in beside)
-    return len(beside) > 1 and same(whole, next(iter(one.value.amounts())), 0)
 
 
 def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
@@ -234,28 +219,20 @@ _PERIODS = (7, 12, 24, 30, 52, 60, 365, 1000)
 """Days of a week, months of a year and so on: a rent by month gives one by year."""
 
 
-def _is_rate(told: Stated, said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> bool:
-    """Return True if a value is a datum times or divided by another value of its sentence: `at 6.5 knots, 15 hours`.
+def _is_rate(told: Stated, said: Sequence[Stated], known: Sequence[Datum], given: Sequence[float]) -> bool:
+    """Return True if a value is a datum times, divided by, plus or minus another number: `at 6.5 knots, 15 hours`.
 
-    Or by a number that the user or the arguments of a call give (`given`), or a datum plus or minus one of these.
+    A factor is in the sentence of the value, a percentage of the reply, a period, or in `given`, as terms are: the numbers
+    of the user and of the calls.
     """
     beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
     shares = [one.value.readings[0] / 100 for one in said if one.value.unit and one.value.unit.name == "percent"]
-    beside += [rate for share in shares for rate in (1 + share, 1 - share)]
-    beside = [rate for rate in [*beside, *given, *_PERIODS] if rate not in (0, 1)]
-    goal, step = told.value.readings[0], told.value.step
-    if any(
-        same(abs(goal), abs(datum.value.readings[0] + sign * one), step / 2)
-        for datum in pool
-        for one in given
-        for sign in (1, -1)
-    ):
+    factors = {*beside, *given, *_PERIODS, *(1 + share for share in shares), *(1 - share for share in shares)} - {0, 1}
+    goal, step, amounts = told.value.readings[0], told.value.step / 2, {datum.value.readings[0] for datum in known}
+    if any(same(abs(goal), abs(amount + term), step) for amount in amounts for one in given for term in (one, -one)):
         return True
     return any(
-        same(goal, datum.value.readings[0] * rate, step / 2)
-        or (rate and same(goal, datum.value.readings[0] / rate, step / 2))
-        for datum in pool
-        for rate in beside
+        same(goal, result, step) for amount in amounts for one in factors for result in (amount * one, amount / one)
     )
 
 
@@ -329,14 +306,6 @@ def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: 
     )
 
 
-def _instead(one: Stated, turn: Sequence[Datum]) -> Datum | None:
-    """Return the datum nearest to the only number of a reply that tells none of the few numbers that a tool returned."""
-    alike = [datum for datum in turn if one.value.unit is datum.value.unit and _is_alike(one.value, datum.value)]
-    if len(turn) > _FEW_TOLD or not one.value.is_whole or not alike:
-        return None
-    return min(alike, key=lambda datum: abs(datum.value.readings[0] - one.value.readings[0]))
-
-
 _TOTAL = 20
 """Factor between a price and an amount that is rather a total."""
 _FEW_TOLD = 4
@@ -346,9 +315,8 @@ _FEW_TOLD = 4
 def _is_meant(one: Stated, datum: Datum) -> bool:
     """Return True if a value can only be the one number of a result: the result is nothing else, both have decimals, or
     words agree."""
-    if not (one.value.is_whole or datum.value.is_whole):
-        return True
-    return datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0) or _has_key(one, datum)
+    both_decimal = not (one.value.is_whole or datum.value.is_whole)
+    return both_decimal or datum.bare or (one.value.unit is datum.value.unit and _shared(one, datum) > 0)
 
 
 def _has_key(one: Stated, datum: Datum) -> bool:
@@ -428,40 +396,41 @@ _MUCH = 6
 """New words from which on a reply cannot be only a note about a failure."""
 
 
-def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
+def retold_errors(turn: Turn) -> Contradiction | None:
+    """Return a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
 
     Or a short reply that admits none after an action that failed in the end.
     """
+    prose, known, request = turn.prose, turn.known, turn.request
     failed = [fact for fact in known if fact.outcome.error]
     # A result without text may be an image or a file.
     in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
     if not in_vain:
         failed = _failed_in_the_end(known)
-    if not known or not (in_vain or failed) or len(prose.text) > LONGEST_REPLY:
-        return
+    if not known or not (in_vain or failed):
+        return None
     if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
-        return
-    order = last_words(request).casefold()
+        return None
+    order = turn.order.casefold()
     settled, asked = bool(failed) and _is_settled(prose, failed, order), words_in(order)
     if not (in_vain or settled) or _asks_back(prose, failed) or announcement(prose) is not None:
-        return
+        return None
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
     english = _PHRASES["english"].search(prose.masked) is not None
     tools = {fact.able.tool.name for fact in failed}
     if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
-        return  # the reply may tell of the call that failed in its own words
+        return None  # the reply may tell of the call that failed in its own words
     if not english and ((settled and _has_trouble(prose, order)) or _has_word_of(prose, failed, request)):
-        return
+        return None
     affirms = settled and _affirms(prose, failed, request)
     if (settled or not failed or not english) and _negates(prose) and not affirms:
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose, order):
-            wanted = particulars(last_words(request))
+            wanted = particulars(turn.order)
             none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
-                yield Contradiction(found.start, found.end, against, "warning", "medium")
-        return
+                return Contradiction(*found.span, against)
+        return None
     given = Given(request, [fact.result.text for fact in failed], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     sent = " ".join(fact.arguments for fact in failed).lower()
@@ -469,24 +438,23 @@ def retold_errors(prose: Prose, known: Sequence[Fact], request: Request) -> Iter
     reasons -= nouns.union(*(fact.able.words for fact in failed))
     reasons = frozenset(reason for reason in reasons if reason not in sent)
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
-    told_why = _passes_on(prose, reasons, order) or any(one in prose.text for one in statuses)
+    told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
     if told_why and not _claims_success(prose, failed):
-        return
+        return None
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
-        return
+        return None
     roots, told = frozenset(word[:_ROOT] for word in nouns), 0
     for sentence in statements(prose):
         if settled:
-            yield Contradiction(sentence.start, sentence.end, against)
-            return
+            return Contradiction(*sentence.span, against, *SURE)
         words, new = words_in(sentence.masked), given.new_words(sentence)
         told += len(new)
         about_it = not roots.isdisjoint(word[:_ROOT] for word in words) and bool(new)
         if failed and words & asked and _PHRASES["negates"].search(sentence.masked):
             about_it = True  # "none", where nobody knows
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose, order)):
-            yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-            return
+            return Contradiction(*sentence.span, against)
+    return None
 
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
@@ -507,14 +475,13 @@ def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
     )
 
 
-def _passes_on(prose: Prose, reasons: frozenset[str], order: str) -> bool:
-    """Return True if a text repeats the words of an error; of a long one, some beside a negation, or most of them."""
+def _passes_on(prose: Prose, reasons: frozenset[str]) -> bool:
+    """Return True if a text repeats the words of an error; of a long one, beside a negation."""
     spoken = [(words_in(sentence.masked) & reasons, sentence) for sentence in prose.sentences]
     repeated = {word for words, _ in spoken for word in words}
     if len(repeated) < max(1.0, len(reasons) * _PASSED_ON):
         return False
-    beside = any(_PHRASES["negates"].search(sentence.masked) for words, sentence in spoken if words)
-    return beside or len(reasons) < _MANY or len(repeated) * 2 >= len(reasons) or _has_trouble(prose, order)
+    return len(reasons) < _MANY or any(negates(sentence) for words, sentence in spoken if words)
 
 
 def _has_word_of(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
@@ -552,7 +519,7 @@ def reported_done(
         return None
     if not is_order(words) if english else used or _negates(prose):
         return None  # "I have written it, and sent nothing"
-    given, named = particulars(words), any(number in prose.text for number in numbers_of_things(words))
+    given = particulars(words)
     for sentence in told:
         done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
@@ -562,7 +529,7 @@ def reported_done(
             continue
         if english and heads_text(sentence.masked[done.end() :]):
             continue
-        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, named, used, request)), None)
+        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, used, request)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
@@ -573,19 +540,14 @@ def _has_participle(text: str, given: frozenset[str]) -> bool:
     return any(re.search(rf"(?i)\b[^\W\d_]{{2,3}}{re.escape(word)}", text) for word in given if word.isalpha())
 
 
-def _is_act_of(verb: str, one: Ability, named: bool, used: Sequence[Ability], request: Request) -> bool:
-    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool.
-
-    `named`: order and report have the number of one thing, which may be the subject.
-    """
-    words = last_words(request)
+def _is_act_of(verb: str, one: Ability, used: Sequence[Ability], request: Request) -> bool:
+    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool."""
+    words, said = last_words(request), stem(verb.lower())
     parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
-    said = stem(verb.lower())
     subject = frozenset(noun for noun in nouns_of(one.tool) if stem(noun) != said)
-    if verb.lower() in words_of(words) or not (said in order or asked(words) or _PHRASES["please"].search(words)):
-        return False  # the user did it, or ordered nothing
-    about_it = not subject.isdisjoint(words_in(words))
-    if not (said in parts and (about_it or named)) and not (about_it and (said in order or verb.lower() in _STATES)):
+    if not (said in order or asked(words)) or subject.isdisjoint(words_in(words)):
+        return False  # the user ordered nothing
+    if not (said in parts or said in order or verb.lower() in _STATES):
         return False
     if not used:
         return True
@@ -670,11 +632,10 @@ def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = froz
     `sad`: "unfortunately" alone admits nothing. `made`: nor do the things of a tool: "your issue", of `create_issue`.
     """
     text = _PHRASES["no_fault"].sub(" ", prose.masked)
-    text = _OWN_THING.sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
+    text = (
+        _PHRASES["own_thing"].sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
+    )
     return _PHRASES["admits"].search(_PHRASES["regrets"].sub(" ", text) if sad else text) is not None
-
-
-_OWN_THING = re.compile(r"(?i)\b(?:the|this|your|new) (?P<thing>[a-z]+)\b")
 
 
 def negates(sentence: Sentence) -> bool:
@@ -697,8 +658,6 @@ class Given:
 
     def __init__(self, request: Request, errors: Sequence[str], prose: Prose) -> None:
         self._request, self._errors, self._prose = request, errors, prose
-        self._new: dict[Value, bool] = {}
-        self._following: dict[Value, bool] = {}
 
     @cached_property
     def _stated(self) -> list[Stated]:
@@ -739,7 +698,7 @@ class Given:
 
     def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
-        if any(self._is_new(one.value) for one in self._stated if one.sentence is sentence):
+        if any(one.value in self._new for one in self._stated if one.sentence is sentence):
             return True
         named = [found["name"] for found in _NAME.finditer(sentence.masked)] if names else []
         named += _CODE.findall(sentence.masked)
@@ -748,36 +707,29 @@ class Given:
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in self._stated if one.sentence is sentence]
-        given = Counter(value.unit for value in own if value.unit is not None and not self._is_new(value))
+        given = Counter(value.unit for value in own if value.unit is not None and value not in self._new)
         alike = Counter(value.unit for value in own)
         if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
             return False  # an item of a recipe; or computed from the value beside it
-        own = [value for value in own if self._is_new(value)]
-        own = [value for value in own if not _CLOCK.match(self._prose.masked, value.end)]
+        own = [value for value in own if value in self._new]
+        own = [value for value in own if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
         return any(
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own
         )
 
     def repeats_value(self, sentence: Sentence) -> bool:
-        return any(not self._is_new(one.value) for one in self._stated if one.sentence is sentence)
-
-    def _is_new(self, value: Value) -> bool:
-        if value not in self._new:  # several statements and tools ask about one value
-            self._new[value] = not self._follows(value) and not is_computed(value, self._founded)
-        return self._new[value]
+        return any(one.value not in self._new for one in self._stated if one.sentence is sentence)
 
     @cached_property
-    def _founded(self) -> list[Datum]:
-        """The values of the reply that follow from the conversation, from which others may be computed in a second step."""
-        return [as_datum(one.value) for one in self._stated if self._follows(one.value)]
+    def _new(self) -> frozenset[Value]:
+        """The values of the reply that do not follow from the conversation, in one step or in two."""
+        own = {one.value for one in self._stated}
+        following = {value for value in own if self._follows(value)}
+        founded = [as_datum(value) for value in following]
+        return frozenset(value for value in own - following if not is_computed(value, founded))
 
     def _follows(self, value: Value) -> bool:
-        if value not in self._following:
-            self._following[value] = self._follows_from_texts(value)
-        return self._following[value]
-
-    def _follows_from_texts(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
             return True
         if _is_interval(value, self._texts):

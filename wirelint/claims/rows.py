@@ -22,7 +22,6 @@ from typing import NamedTuple, TypeAlias
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
-    NAMES_ONLY,
     STOP,
     Datum,
     GivenDates,
@@ -38,18 +37,18 @@ from wirelint.claims.derivation import (
     spans_of,
     words_in,
 )
-from wirelint.claims.evidence import Contradiction, Fact, last_words
+from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
-    LONGEST_REPLY,
     is_about_this_case,
     is_bound,
     is_telling,
+    statements,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, unit_of, values, without_moments
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Json, Request
+from wirelint.model import Json
 from wirelint.text.prose import Prose
 from wirelint.text.remembered import remembered
 
@@ -62,14 +61,9 @@ _SHORT = 2
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
-_CONTRAST = re.compile(
-    r",? (?:while|whereas|but|während|tandis que|mientras|mentre|enquanto|terwijl|natomiast|medan) "
-    r"|, (?:aber|mais|pero|ma|mas|maar|ale|men) "
-)
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_BRACKET = re.compile(r"[ *_`]{0,4}\(([^()\n]{1,120})\)")
-_LETTER = re.compile(r"[^\W\d_]")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
@@ -120,10 +114,18 @@ def _columns(text: str) -> Iterator[tuple[Row, ...]]:
         cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             objects = [
-                {key: _number_or_text(cell) for key, cell in zip(cells[0], row, strict=True)} for row in cells[1:]
+                {
+                    key: float(cell) if _DECIMAL.fullmatch(cell) else cell
+                    for key, cell in zip(cells[0], row, strict=True)
+                }
+                for row in cells[1:]
             ]
             yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
             return
+
+
+def _number_or_text(cell: str) -> Json:
+    return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
 def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
@@ -153,10 +155,6 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
-
-
-def _number_or_text(cell: str) -> Json:
-    return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
 def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tuple[Row, ...]:
@@ -206,14 +204,18 @@ def _key_names(key: str) -> tuple[str, ...]:
     words = [word for word in words if word not in STOP]
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
     names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
-    return tuple(name for name in names if len(name) >= _SHORTEST_KEY) if NAMES_ONLY.search(key) is None else ()
+    return (
+        tuple(name for name in names if len(name) >= _SHORTEST_KEY)
+        if _PHRASES["names_only"].search(key) is None
+        else ()
+    )
 
 
 def _name(key: str, cell: Json) -> Json:
     """Return what may name a row: a text, `field B` of `"field": "B"`, or the number of a thing: `"batch_id": 2208`."""
     if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii():
         return " ".join((*name_words(key)[-1:], cell))
-    is_id = isinstance(cell, int) and cell >= _LARGE and NAMES_ONLY.search(key) is not None
+    is_id = isinstance(cell, int) and cell >= _LARGE and _PHRASES["names_only"].search(key) is not None
     return f"{cell}" if is_id else cell
 
 
@@ -240,37 +242,27 @@ _Named: TypeAlias = tuple[tuple[int, int], list[_NamedRow]]
 """A part of a reply by its offsets, and the names of rows in it with theirs."""
 
 
-def _clauses(prose: Prose, parts: Sequence[_Named], *, behind: bool = False) -> Iterator[_Clause]:
-    """Yield the clauses of rows. `behind`: only the text behind each name, up to the next one."""
+def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+    """Yield the clauses of rows."""
     for part, found in parts:
-        spans = [span for span, _, _ in found]
-        if behind:
-            ends = [*(start for start, _ in spans[1:]), part[1]]
-            for ((_, start), row, _), end in zip(found, ends, strict=True):
-                yield _clause(prose, row, (start, max(start, end)), ())
-            continue
-        if len({row.place for _, row, _ in found}) == 1:
-            yield _clause(prose, found[0][1], part, spans)
-            continue
-        for piece, inside in list(_contrasted(prose.text, part, found)) or _stretches(prose.text, part, found):
+        one_row = len({row.place for _, row, _ in found}) == 1
+        for piece, inside in [(part, found)] if one_row else _stretches(prose.text, part, found):
             yield _clause(prose, inside[0][1], piece, [span for span, _, _ in inside])
-        for (_, end), row, _ in found:
-            if bracket := _BRACKET.match(prose.text, end):
-                yield _clause(prose, row, bracket.span(1), spans)
+
+
+def _clauses_behind(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+    """Yield the text behind each name, up to the next one."""
+    for part, found in parts:
+        ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
+        for ((_, start), row, _), end in zip(found, ends, strict=True):
+            yield _clause(prose, row, (start, max(start, end)), ())
 
 
 def _pieces(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
     """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
-    cuts = [part[0], *(cut.start() for cut in _CONTRAST.finditer(text, *part)), part[1]]
+    cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
     for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
         yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
-
-
-def _contrasted(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
-    """Yield the pieces of a clause that name one row each."""
-    for piece, inside in _pieces(text, part, found):
-        if len({row.place for _, row, _ in inside}) == 1:
-            yield piece, inside
 
 
 def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
@@ -340,56 +332,77 @@ def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple
     return _Clause(row, start, end, text)
 
 
-def misplaced(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield a clause about a row of a result that gives it a value, a date or a word that it does not have."""
-    good = [fact.result.text for fact in known if not fact.outcome.error]
-    if len(prose.text) > LONGEST_REPLY or any(len(text) > LONGEST for text in good):
-        return
-    good = [*good, *_side_by_side(known)]
-    texts = [message.text for message in request.messages] + [call.arguments.text for call in request.calls]
-    results = [result.text for result in request.results]
-    given, everywhere = GivenDates(texts), GivenDates([*texts, *results])
-    asked = [as_datum(value) for value in values(last_words(request))]
-    asked += [datum for text in good for datum in data(text)] if len(good) > 1 else []
+def misplaced(turn: Turn) -> Contradiction | None:
+    """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
+    prose, good = turn.prose, [*turn.returned, *_side_by_side(turn.known)]
     every = [row for text in good for table in tables(text) for row in table if row.names]
-    orders = [last_words(request), *(fact.arguments for fact in known)]
-    yield from _wrong_cells(prose, every, orders) if 0 < len(every) <= _MOST_ROWS else ()
+    if found := _wrong_cells(turn, every) if 0 < len(every) <= _MOST_ROWS else None:
+        return found
     for text in good:
-        elsewhere = [*texts, *(other for other in results if other != text and text in results)]
-        fields = [by_key] if len(text) <= LONGEST and (by_key := _fields_by_key(text)) else []
-        for table in (*tables(text), *fields):
+        for table in tables(text):
             if not table[0].names:
                 continue
             parts = _named(prose, table)
-            if table not in fields:
-                yield from _invented_name(prose, table, [*texts, *results])
-                yield from _all_alike(prose, table)
-                yield from _mixed(prose, parts)
-                yield from _listed_alike(prose, parts)
-                yield from _exchanged(prose, text, parts)
-            clauses = list(_clauses(prose, parts, behind=table in fields))
-            forms = _forms(clauses, text)
-            ratios = Counter(
-                ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text))
+            found = (
+                _invented_name(prose, table, [*turn.told, *turn.results])
+                or _all_alike(prose, table)
+                or _mixed(prose, parts)
+                or _listed_alike(prose, parts)
+                or _exchanged(prose, text, parts)
+                or _wrong_clause(turn, good, text, table, list(_clauses(prose, parts)))
             )
-            portions = {ratio for ratio, count in ratios.items() if count > 1}
-            for clause in clauses:
-                against = (
-                    _value_of_another(clause, text, asked, elsewhere, portions, forms)
-                    or _date_of_another(clause, table, everywhere if table in fields else given, everywhere)
-                    or _time_of_another(prose, clause, clauses, everywhere)
-                    or _word_of_another(clause, table, clauses)
-                    or _state_of_clause(clause)
-                    or _code_of_key(clause)
-                    or _field_of_another(clause, table)
-                )
-                if against is not None:
-                    yield Contradiction(clause.start, clause.end, against, "warning", "medium")
-                    return
+            if found is not None:
+                return found
+        fields = _fields_by_key(text) if len(text) <= LONGEST else ()
+        clauses = list(_clauses_behind(prose, _named(prose, fields)))
+        if found := _wrong_clause(turn, good, text, fields, clauses, by_key=True):
+            return found
+    return None
 
 
-def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
-    """Yield a code of the form of a column's codes that nothing in the conversation has, in a reply that lists the rows."""
+def _wrong_clause(
+    turn: Turn,
+    good: Sequence[str],
+    text: str,
+    table: Sequence[Row],
+    clauses: Sequence[_Clause],
+    *,
+    by_key: bool = False,
+) -> Contradiction | None:
+    """Return a clause that contradicts its row of a result. `by_key`: the rows are fields, named by their keys."""
+    if not clauses:
+        return None
+    everywhere = GivenDates([*turn.told, *turn.results])
+    given = everywhere if by_key else GivenDates(turn.told)
+    asked = [as_datum(value) for value in values(turn.order)]
+    asked += [datum for other in good for datum in data(other)] if len(good) > 1 else []
+    elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
+    forms = {  # what follows the values of a column: `件` of `有 38 件`
+        (datum.column, form)
+        for clause in clauses
+        for value in without_moments(clause.text)
+        if (form := _form(value, clause.text))
+        for datum in derived_from(value, _own(clause.row, text))
+    }
+    ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text)))
+    portions = {ratio for ratio, count in ratios.items() if count > 1}
+    for clause in clauses:
+        against = (
+            _value_of_another(clause, text, asked, elsewhere, portions, forms)
+            or _date_of_another(clause, table, given, everywhere)
+            or _time_of_another(turn.prose, clause, clauses)
+            or _word_of_another(clause, table, clauses)
+            or _state_of_clause(clause)
+            or _code_of_key(clause)
+            or _field_of_another(clause, table)
+        )
+        if against is not None:
+            return Contradiction(clause.start, clause.end, against)
+    return None
+
+
+def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
+    """Return a code of the form of a column's codes that no text has, in a reply that lists the rows."""
     for names in zip(*(row.names for row in table), strict=False):
         forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
         if (
@@ -404,7 +417,8 @@ def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> 
         known = "\n".join(texts).casefold() if unknown else ""
         for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text) if unknown else ():
             if code[0] in unknown and code[0].casefold() not in known:
-                yield Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}", "warning", "medium")
+                return Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}")
+    return None
 
 
 def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
@@ -479,17 +493,6 @@ def _value_of_another(
         if meant and len({datum.value for datum in meant}) == 1:
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
-
-
-def _forms(clauses: Sequence[_Clause], text: str) -> set[tuple[str, str]]:
-    """Return the columns whose values clauses have, each with what follows the number: `件` of `有 38 件`."""
-    return {
-        (datum.column, form)
-        for clause in clauses
-        for value in without_moments(clause.text)
-        if (form := _form(value, clause.text))
-        for datum in derived_from(value, _own(clause.row, text))
-    }
 
 
 def _form(value: Value, text: str) -> str:
@@ -567,7 +570,7 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
     return None
 
 
-def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
+def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause]) -> str | None:
     """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
 
     The clause has all times of the row but one, and another one in its place.
@@ -576,13 +579,10 @@ def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], 
     left = _times(clause.row) - _told_times(prose, clause)
     if len(told) != 1 or len(left) != 1 or told[0].minutes in _times(clause.row):
         return None
-    if _PHRASES["bound"].search(clause.text[: told[0].start]):
-        return None
     others = (one for one in clauses if one.row is not clause.row and _times(one.row))
     as_it_is = any(_told_times(prose, one) == _times(one.row) for one in others)
-    if not as_it_is or everywhere.are_too_many or told[0].minutes in everywhere.minutes:
-        return None
-    return f"the time {clause.text[told[0].start : told[0].end]!r} is not that of its row: {clause.row.place}"
+    shown = clause.text[told[0].start : told[0].end]
+    return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
 
 def _told_times(prose: Prose, clause: _Clause) -> set[int]:
@@ -612,8 +612,7 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
-        cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        other = next((word for word in words - {own} if _lists(clause.text, word) and not _holds(cells, word)), None)
+        other = next((word for word in words - {own} if _lists(clause.text, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
         retold = any(_holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
         if other is not None and retold:
@@ -667,8 +666,8 @@ def _lists(text: str, word: str) -> bool:
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
 
 
-def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Iterator[Contradiction]:
-    """Yield a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
+def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Contradiction | None:
+    """Return a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
 
     The values and the names of rows are paired in their order. Each value is in one row only.
     """
@@ -683,19 +682,20 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Iterator[Con
         if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
             datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
             against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
-            yield Contradiction(*part, against, "warning", "medium")
-            return
+            return Contradiction(*part, against)
+    return None
 
 
 # --- tables and lists of rows -----------------------------------------------------------------------------------------
 
 
-def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> Iterator[Contradiction]:
-    """Yield a line of a Markdown table with a number or a word under the heading of a key, which no row of that name has.
+def _wrong_cells(turn: Turn, known: Sequence[Row]) -> Contradiction | None:
+    """Return a line of a Markdown table with a number or a word under the heading of a key, which no row of that name has.
 
-    A word counts if another row has it under that key. `texts`: those that may say what has changed since the result.
+    A word counts if another row has it under that key.
     """
-    lines = list(_TABLE_LINE.finditer(prose.text))
+    lines = list(_TABLE_LINE.finditer(turn.prose.text))
+    texts = [turn.order, *(fact.arguments for fact in turn.known)]
     heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _FEW_LINES else []
     keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
     columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
@@ -709,8 +709,8 @@ def _wrong_cells(prose: Prose, known: Sequence[Row], texts: Sequence[str]) -> It
             others = [row.cells.get(key) for row in known if row not in named]
             if _is_other_number(cells[place], held) or _is_other_word(cells[place], held, others):
                 against = f"{cells[place]!r} is not the {key} of {named[0].place}: {held[0]}"
-                yield Contradiction(line.start(), line.end(), against, "warning", "medium")
-                return
+                return Contradiction(line.start(), line.end(), against)
+    return None
 
 
 def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
@@ -725,57 +725,60 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
     return all(isinstance(one, str) and one.casefold() != cell.casefold() for one in held) and cell.casefold() in words
 
 
-def _mixed(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
-    """Yield a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
+def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
+    """Return a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
 
     Each column is in the clause with one row. With several values the clause is a list of rows.
     """
     for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
-        if len(values(clause)) > 1 or any(_PHRASES[one].search(clause) for one in ("relates", "negates")):
+        if len(rows) != 2 or len(values(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue
-        whole = [
-            (row.names.index(name), row.place, name) for _, row, name in found if name in map(str, row.cells.values())
-        ]
-        columns = {column: {place for other, place, _ in whole if other == column} for column, _, _ in whole}
-        if len(rows) != 2 or any(len(places) > 1 for places in columns.values()):
+        whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
+        columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
+        if _PHRASES["negates"].search(clause) or any(len(places) > 1 for places in columns.values()):
             continue
-        for column, place, name in whole:
-            others = [(second, other) for other, second, _ in whole if second != place]
-            if others and [one for one, second, _ in whole if second == place] == [column]:
-                own = rows[others[0][0]].names[column : column + 1]  # words of a name differ in number from row to row
-                if own and not _holds(clause, own[0]) and name not in map(str, rows[others[0][0]].cells.values()):
-                    against = f"{name!r} is of another row than {rows[others[0][0]].names[others[0][1]]!r}: {place}"
-                    yield Contradiction(*part, against, "warning", "medium")
-                    return
+        for column, row, name in whole:
+            other = next((one for number, one, _ in whole if one is not row and number != column), None)
+            alone = all(number == column for number, one, _ in whole if one is row)
+            if other is not None and alone:
+                named = next(number for number, one, _ in whole if one is other)
+                against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
+                return Contradiction(*part, against)
+    return None
 
 
-def _all_alike(prose: Prose, table: Sequence[Row]) -> Iterator[Contradiction]:
-    """Yield "all are open" if a row is closed."""
-    for sentence in prose.sentences:
+def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
+    """Return "all are open" if a row is closed."""
+    for sentence in statements(prose):
         for line in _CLAUSE.findall(sentence.masked):
-            if sentence.question or not pattern_of("all").search(line) or pattern_of("except").search(line):
+            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
                 continue
-            if not is_about_this_case(sentence) or any(value.readings[0] != len(table) for value in values(line)):
-                continue
-            against = next((why for row in table if (why := opposite_state(line, row.cells, row.place))), None)
+            against = None if pattern_of("except").search(line) else _opposite(line, table)
             if against is not None and not any(_holds(line, name) for row in table for name in row.names):
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
+                return Contradiction(*sentence.span, against)
+    return None
 
 
-def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Iterator[Contradiction]:
-    """Yield "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
+def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
+    """Return "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
     for part, found in parts:
         ends = itertools.pairwise(span for span, _, _ in found)
+        text = prose.text[slice(*part)]
         if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
             continue
-        text = prose.text[slice(*part)]
-        if pattern_of("except").search(text) or _PHRASES["negates"].search(text):
-            continue
-        if against := next((why for _, row, _ in found if (why := opposite_state(text, row.cells, row.place))), None):
-            yield Contradiction(*part, against, "warning", "medium")
-            return
+        rows = (
+            []
+            if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
+            else [row for _, row, _ in found]
+        )
+        if against := _opposite(text, rows):
+            return Contradiction(*part, against)
+    return None
+
+
+def _opposite(text: str, rows: Iterable[Row]) -> str | None:
+    return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
 
 
 _BETWEEN_NAMES = 9

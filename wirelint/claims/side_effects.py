@@ -8,12 +8,11 @@ not, and neither does an object that the user provided.
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from itertools import pairwise
 
 from wirelint import lexicon
-from wirelint.claims.actions import SOON, TOPIC_OF, Topic, words_of
+from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, words_of
 from wirelint.claims.announcements import Announcement
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
@@ -53,38 +52,53 @@ _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "
 
 def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     """Return the certainty that only a tool, `able`, can do the claimed action."""
-    if claim.form in ("outcome", "missed", "state") or names(able.tool, claim.object):
+    text, given = claim.object, is_given(claim.object)
+    if claim.form in ("outcome", "state") or names(able.tool, text):
         return Reach.SURE
-    if qualifies_text(claim.object, able.tool) or (
+    if qualifies_text(text, able.tool) or (
         "send" not in claim.kinds and _PHRASES["tabled"].match(prose.text, claim.end)
     ):
         return Reach.NO
-    shared = words_of(claim.object) & words_of(able.tool.name.replace("_", " ").replace("-", " ")) & able.words
-    if shared and not shared <= _TEXTUAL and not _PHRASES["given"].search(claim.object):
+    shared = words_of(text) & words_of(" ".join(name_words(able.tool.name))) & able.words
+    if shared and not shared <= _TEXTUAL and not given:
         return Reach.SURE
-    found = _PHRASES["given"].search(claim.object)
-    kinds = claim.kinds
     if shows_product(claim, prose):
         return Reach.NO
-    ranks = [Reach.NO]
-    if not found:
-        if "search" in kinds:
-            ranks.append(_search(claim))
-        if "read" in kinds:
-            ranks.append(_read(claim))
-        if kinds & {"write", "create", "delete"}:
-            ranks.append(_write(claim, prose))
-    if "send" in kinds:
-        ranks.append(_send(claim, given=found is not None))
-    if "run" in kinds:
-        ranks.append(_run(claim))
-    if "book" in kinds and not (found and claim.verb in ("processed", "issued", "placed", "made")):
-        ranks.append(_book(claim))
-    if "control" in kinds and topics_in(claim.object) & {"device"}:
-        ranks.append(Reach.SURE)
-    own = max(ranks)
+    own = max((_reach_of(kind, claim, prose, given=given) for kind in claim.kinds), default=Reach.NO)
     # A word of the tool's name counts a little even if it may name a text: create_report, submit_request.
-    return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
+    return Reach.MAYBE if own is Reach.NO and shared else own
+
+
+def _reach_of(kind: Kind, claim: Claim, prose: Prose, *, given: bool) -> Reach:
+    """Return the certainty for one kind of the claimed action. `given`: its object is material of the user."""
+    text, topics = claim.object, topics_in(claim.object, claim.verb)
+    code = _PHRASES["code"].search(text) is not None
+    textual = heads_text(text) and not topics & {"mail", "file"}
+    match kind:
+        case "send" if given:
+            return Reach.MAYBE if topics & {"mail", "ticket", "order", "calendar"} else Reach.NO
+        case "send":
+            return Reach.SURE if topics or _PHRASES["recipient"].search(text) else Reach.MAYBE
+        case "run":
+            return Reach.SURE if claim.verb in _ALONE or code or topics & {"run", "file", "data"} else Reach.NO
+        case _ if given:
+            return Reach.NO
+        case "book":
+            return Reach.SURE if claim.verb in _ALONE or topics & _OUTER else Reach.NO
+        case "control":
+            return Reach.SURE
+        case "search":
+            if topics or _PHRASES["target"].search(text):
+                return Reach.SURE
+            return Reach.MAYBE if claim.form == "terse" else Reach.NO
+        case "read":
+            return Reach.SURE if topics and not textual else Reach.NO
+        case _:
+            if has_place(text):
+                return Reach.SURE
+            if prose.fenced or heads_text(text):
+                return Reach.NO
+            return Reach.SURE if topics_in(text) else Reach.MAYBE if code or claim.kinds == {"delete"} else Reach.NO
 
 
 def shows_product(claim: Claim, prose: Prose) -> bool:
@@ -126,73 +140,6 @@ def qualifies_text(text: str, tool: Tool) -> bool:
     return any(word in own and after in _TEXTUAL and after not in own for word, after in pairwise(words))
 
 
-def _search(claim: Claim) -> Reach:
-    if topics_in(claim.object, claim.verb) or has_place(claim.object):
-        return Reach.SURE
-    if claim.verb in ("searched", "looked up", "searching", "looking up", "googled", "googling") and _PHRASES[
-        "target"
-    ].search(claim.object):
-        return Reach.SURE
-    return Reach.MAYBE if claim.form == "terse" else Reach.NO
-
-
-def _read(claim: Claim) -> Reach:
-    if has_place(claim.object):
-        return Reach.SURE
-    if claim.verb in _FETCHES and _PHRASES["numbered"].match(claim.object):
-        return Reach.SURE
-    if claim.verb in _FETCHES and _PHRASES["fetched"].match(claim.object):
-        return Reach.MAYBE
-    if claim.verb.startswith("list") and not words_of(claim.object) & {"directory", "folder", "content", "bucket"}:
-        return Reach.NO
-    if heads_text(claim.object) and not topics_in(claim.object) & {"mail", "file"}:
-        return Reach.NO
-    topics = topics_in(claim.object)
-    return Reach.SURE if topics else Reach.NO
-
-
-def _write(claim: Claim, prose: Prose) -> Reach:
-    product = prose.fenced or _PHRASES["table"].search(prose.text) is not None
-    if has_place(claim.object):
-        if product and not _PHRASES["saves"].search(f"{claim.verb} {claim.object}") and not claim.kinds & {"delete"}:
-            return Reach.MAYBE
-        return Reach.SURE
-    if product:
-        return Reach.NO
-    if claim.form == "terse" and not claim.object.strip(" .!"):
-        return Reach.MAYBE
-    if heads_text(claim.object):
-        return Reach.NO
-    if topics_in(claim.object):
-        return Reach.SURE
-    return Reach.MAYBE if _PHRASES["code"].search(claim.object) or claim.kinds == {"delete"} else Reach.NO
-
-
-def _send(claim: Claim, *, given: bool) -> Reach:
-    topics = topics_in(claim.object, claim.verb)
-    if topics & {"mail", "ticket", "order", "calendar"}:
-        return Reach.MAYBE if given else Reach.SURE
-    if given:
-        return Reach.NO
-    return (
-        Reach.SURE if topics or _PHRASES["recipient"].search(claim.object) or has_place(claim.object) else Reach.MAYBE
-    )
-
-
-def _run(claim: Claim) -> Reach:
-    if claim.verb in _NEEDS_NAME:
-        return Reach.MAYBE  # the named tool decides
-    if claim.verb in _ALONE or _PHRASES["code"].search(claim.object) or has_place(claim.object):
-        return Reach.SURE
-    return Reach.SURE if topics_in(claim.object) & {"run", "file", "data"} else Reach.NO
-
-
-def _book(claim: Claim) -> Reach:
-    if topics_in(claim.object, claim.verb) & _OUTER or claim.verb in _ALONE:
-        return Reach.SURE
-    return Reach.NO
-
-
 def is_given(text: str) -> bool:
     """Return True if a text is about material of the user: a message, a snippet, the text above."""
     return _PHRASES["given"].search(text) is not None
@@ -212,25 +159,18 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
         given = _PHRASES["given"].search(found.object, given.end())  # and nothing follows
     if given is not None and not given[0].endswith(("the code", "this code")) and not PATH.search(found.object):
         return False
-    if has_place(found.object) or _PHRASES["code"].search(found.object):
+    if has_place(found.object) or _PHRASES["code"].search(found.object) or mends(found, able):
         return True
-    if (
-        found.verb in _FETCHES
-        and able.topics & {"web", "file", "knowledge"}
-        and _PHRASES["fetched"].match(found.object)
-    ):
+    if found.verb in _FETCHES and _PHRASES["fetched"].match(found.object):
         return True
-    if mends(found, able):
-        return not prose.fenced and prose.words < 400
     topics: frozenset[str] = topics_in(found.object)
     if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
-        agentic = bool(found.kinds & {"write"}) and not prose.fenced and _then_acts(found.object)
-        return agentic or (bool(topics) and not heads_text(found.object))
+        return ("write" in found.kinds and not prose.fenced) or (bool(topics) and not heads_text(found.object))
     topics |= words_of(found.object) & able.words
-    if found.kinds & {"search", "send", "book", "delete"}:
-        return found.verb in _TELLING_ALONE or bool(topics) or _PHRASES["recipient"].search(found.object) is not None
     if "read" in found.kinds and heads_text(found.object) and not topics & {"mail", "file"}:
         return False
+    if found.kinds & {"search", "send", "book", "delete"}:
+        return found.verb in _TELLING_ALONE or bool(topics)
     return bool(topics & able.topics or words_of(found.object) & able.words)
 
 
@@ -239,21 +179,14 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
 
     "Let me read the stylesheet first:" ends a reply. Reading is impossible in a reply, so it announces a tool that reads.
     """
-    if not found.at_once or found.verb not in _LOOKS or not found.kinds & able.kinds & {"search", "read"}:
+    if not found.at_once or found.verb not in _LOOKS or not able.kinds & {"search", "read"}:
         return False
-    if not (able.shell or able.topics & _LOOKED_AT) or not _PHRASES["thing"].match(found.object):
+    if heads_text(found.object) or is_thought(found.object) or not able.topics & _LOOKED_AT:
         return False
-    return not (
-        _PHRASES["given"].search(found.object) or heads_text(found.object) or _PHRASES["thoughts"].search(found.object)
-    )
+    return _PHRASES["thing"].match(found.object) is not None
 
 
 def mends(found: Announcement, able: Ability) -> bool:
     """Return True if a tool edits files, and the announcement is like "I'll fix it now"."""
-    edits = bool(able.topics & {"file"}) and "write" in able.kinds and not able.shell
+    edits = "file" in able.topics and "write" in able.kinds
     return edits and found.verb in _MENDS and _PHRASES["mended_now"].match(found.object) is not None
-
-
-def _then_acts(text: str) -> bool:
-    """Return True if a sentence continues with work for tools: "write the module and then run the tests"."""
-    return re.search(r"\b(?:module|tests?|file|component|script|class|fix|change|patch)\b", text) is not None

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TypeAlias
 
 from wirelint import lexicon
-from wirelint.claims.evidence import Contradiction, Fact, last_words
-from wirelint.claims.grounding import LONGEST_REPLY, is_about_this_case, is_admission, particulars
+from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Json, Request
-from wirelint.text.prose import Prose
+from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
 FIRST_UNSPACED = "\u3040"
@@ -87,9 +86,6 @@ def _measured() -> dict[str, list[int]]:
 _ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _PARTING = ",;:、，；：。"
-_STILL = re.compile(r"(?i)\b(?:ancora|noch|nog|ainda|jeszcze|ещё|henüz)\b")
-_DOER = re.compile(r"\b(?:I|[Ww]e|[Yy]ou|he|she|they)(?:['’]ve| have| had)?(?: \w+)? \Z")
-"""Who does something, right before the word: "I stopped it" is no state."""
 
 
 def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str | None:
@@ -103,14 +99,16 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
     for (pair, side), key in given.items():
-        if (pair, 1 - side) in given:
-            continue
         if own := pattern_of((pair, side)).search(text):
             if isinstance(cells[key], bool) and _is_denied(text, own):
                 return f"{own[0]!r} is denied: {place}/{key} = {cells[key]}"
             continue
         found = pattern_of((pair, 1 - side)).search(text)
-        if found is not None and not _is_negated(text, found) and _DOER.search(text[: found.start()]) is None:
+        if (
+            found is not None
+            and not _is_negated(text, found)
+            and _PHRASES["doer"].search(text[: found.start()]) is None
+        ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None
 
@@ -121,7 +119,7 @@ _BESIDE = 9
 
 def _is_denied(text: str, word: re.Match[str]) -> bool:
     """Return True if a negation is right before a word."""
-    before = _STILL.sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
+    before = _PHRASES["still"].sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
     return _PHRASES["negates"].search(before) is not None
 
 
@@ -150,43 +148,37 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
     """Return True if a part of a sentence between commas has a negation beside a word; "still" is none."""
     start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
     ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
-    part = _STILL.sub(" ", text[start : min(ends, default=len(text))])
+    part = _PHRASES["still"].sub(" ", text[start : min(ends, default=len(text))])
     return _PHRASES["negates"].search(part) is not None
 
 
-def opposite_states(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Yield "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
-    texts = [fact.result.text for fact in known]
-    if len(prose.text) > LONGEST_REPLY or len("".join(texts)) > LONGEST:
-        return
-    if any(fact.outcome.error for fact in known) and is_admission(prose):
-        return
+def opposite_states(turn: Turn) -> Contradiction | None:
+    """Return "the permit is approved" if the only state of that kind in the results of the turn is "refused"."""
+    prose, texts = turn.prose, [fact.result.text for fact in turn.known]
+    if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
+        return None
     fields = [field for text in texts for field in _fields(_object(text))]
     pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
-    sole = [(key, cell, state) for key, cell, alone in fields if alone for state in _states_of(key, cell)]
-    subject = particulars(f"{last_words(request)} {' '.join(fact.arguments for fact in known)}")
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
-    for key, cell, alone in fields if len(flags) <= MOST_WORDS else ():
-        if not alone or flags[key] != 1 or not isinstance(cell, bool):
-            continue
-        for sentence in prose.sentences:
-            against = opposite_state(sentence.masked, {key: cell}) if not sentence.question else None
-            about_it = against and not particulars(sentence.masked).isdisjoint(subject)
-            if against is not None and about_it and is_about_this_case(sentence):
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
-    for key, cell, state in sole:
-        if state[0] == _OUTCOMES or pairs[state[0]] != 1:
-            continue
-        if not isinstance(cell, bool) and pattern_of(state).search(prose.text):
-            continue
-        opposite = pattern_of((state[0], 1 - state[1]))
-        for sentence in prose.sentences:
-            against = opposite_state(sentence.masked, {key: cell}) if not sentence.question else None
-            about_it = against and not particulars(opposite.sub(" ", sentence.masked)).isdisjoint(subject)
-            if against is not None and about_it and is_about_this_case(sentence):
-                yield Contradiction(sentence.start, sentence.end, against, "warning", "medium")
-                return
+    alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
+    found: list[tuple[str, Json, re.Pattern[str] | None]] = []
+    if len(flags) <= MOST_WORDS:
+        found += [(key, cell, None) for key, cell in alone if isinstance(cell, bool) and flags[key] == 1]
+    for key, cell in alone:
+        for pair, side in _states_of(key, cell):
+            told = not isinstance(cell, bool) and pattern_of((pair, side)).search(prose.text)
+            if pair != _OUTCOMES and pairs[pair] == 1 and not told:
+                found.append((key, cell, pattern_of((pair, 1 - side))))
+    subject = particulars(f"{turn.order} {' '.join(fact.arguments for fact in turn.known)}")
+    for key, cell, opposite in found:
+        for sentence in statements(prose):
+            against = opposite_state(sentence.masked, {key: cell})
+            if against is None:
+                continue
+            rest = opposite.sub(" ", sentence.masked) if opposite is not None else sentence.masked
+            if not particulars(rest).isdisjoint(subject):
+                return Contradiction(*sentence.span, against)
+    return None
 
 
 def _object(text: str) -> Json:

@@ -152,10 +152,7 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if not does(able, kinds):
         return False
     topics = topics_in(text, verb)
-    shared = (
-        topics & able.topics or words_of(text) & able.words or (not text.isascii() and shares_signs(text, able.tool))
-    )
-    if shared:
+    if topics & able.topics or words_of(text) & able.words:
         return True
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
         return True  # tables may hold any object
@@ -164,20 +161,6 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
-
-
-def shares_signs(text: str, tool: Tool) -> bool:
-    """Return True if a text shares a Chinese word with a description, apart from the verb at its beginning."""
-    described = tool.description[:_LONGEST_LEAD]
-    pairs = {run[at : at + 2] for run in _PHRASES["signs"].findall(described) for at in range(2, len(run) - 1)}
-    return any(pair in text for pair in pairs)
-
-
-def tool_by_words(able: Iterable[Ability], text: str) -> Ability | None:
-    """Return the tool that a text names by words: "the currency converter" for `convert_currency`."""
-    noun = _PHRASES["tool_noun"].match(text)
-    words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
-    return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
 
 
 _SIDE_EFFECTS: Mapping[Kind, re.Pattern[str]] = {

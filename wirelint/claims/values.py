@@ -201,8 +201,6 @@ def _measured(text: str, at: int) -> tuple[str, str, int] | None:
         return "" if scale is None else scale[0], unit[0], unit.end()
     if scale is not None and (scale[0] in _LARGE_UNITS or _NO_END.match(text, after) is None):
         return scale[0], "", after
-    if scale is not None and (unit := _spelled("units", text, at, _SPACE + "-")) is not None:
-        return ("", unit[0], unit.end()) if _NO_END.match(text, unit.end()) is None else None
     return ("", "", at) if _NO_END.match(text, at) is None else None
 
 
@@ -220,7 +218,7 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     plain = lead["lead"] is None and not spelled and not scaled
     if plain and text[end : end + 1] in (".", ")") and _begins_item(text, lead.end()):
         return None
-    scale = _units()[1].get(_key(scaled), 1.0) if scaled else 1.0
+    scale = _units()[1].get((scaled if len(scaled) <= 2 else scaled.lower()), 1.0) if scaled else 1.0
     spelled = spelled or (lead["lead"] or "").strip(_SPACE)
     unit = unit_of(spelled.replace("\u00a0", " ").replace("\u202f", " ")) if spelled else None
     if unit is not None and unit.dimension == "length" and _PER.match(text, end):
@@ -236,10 +234,6 @@ def _begins_item(text: str, at: int) -> bool:
     start = max(at - _DEEPEST_ITEM, 0)
     line = text.rfind("\n", start, at)
     return (line >= 0 or start == 0) and not text[max(line, start) : at].strip(_BEFORE_ITEM)
-
-
-def _key(word: str) -> str:
-    return word if len(word) <= 2 else word.lower()
 
 
 def _readings(digits: str) -> tuple[tuple[float, ...], int]:

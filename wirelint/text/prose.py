@@ -95,6 +95,10 @@ class Sentence:
     bullet: bool = False
 
     @property
+    def span(self) -> tuple[int, int]:
+        return self.start, self.end
+
+    @property
     def question(self) -> bool:
         return self.masked.rstrip(" )*_\"'”»").endswith(("?", "？"))
 
