@@ -12,13 +12,12 @@ repair, streamed or whole. The watchers (`argument_watchers`) find that place wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-import orjson
-
-from wirelint.apis.traits import history_of, traits
+from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
     NO_VALUES,
     REDACTED,
@@ -263,8 +262,7 @@ _JSON = ("{", "[", '"', "`", "<")
 """First characters of JSON, and of the markup that servers and models put around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastFault:
+class PastFault(NamedTuple):
     """A call of the history whose arguments are damaged, or of a wrong type (then `layer` is known).
 
     `right`: the arguments as JSON, which `edit` writes; both are None if that needs a guess. `concatenated`: they are
@@ -274,11 +272,11 @@ class PastFault:
     call: ToolCall
     words: str
     right: str | None
-    edit: Edit | None
     safety: Safety = "unsafe"
     layer: Layer | None = None
     concatenated: bool = False
     nothing: bool = False
+    edit: Edit | None = None
 
     @property
     def name(self) -> str:
@@ -291,68 +289,50 @@ def past_faults(exchange: Exchange, ledger: Ledger | None) -> Iterator[PastFault
     for call in request.calls if request is not None else ():
         if request is None or call.form == "custom" or REDACTED in call.arguments.text:
             continue
-        fault = _damaged(call, request)
-        if fault is None and ledger is not None:
-            fault = _mistyped(call, request, exchange.conversation, ledger)
+        own = traits(request.api)
+        place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+        given = at(request.body, place)
+        fault = _damaged(call, request, place, given)
+        words = _mistyped(given, call, own) if fault is None and ledger is not None else None
+        if words and ledger is not None:
+            issued = ledger.issued(call.id, exchange.conversation) if call.id else None
+            passed = issued is not None and issued.arguments == call.arguments.text
+            known = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+            safety: Safety = "safe" if known is not None else "unsafe"
+            right = known if known is not None else _bound(given, request.tool(call.name))
+            written = write(right) if right is not None else None
+            fault = PastFault(call, words, written, safety, "model" if passed else "client")
         if fault is not None:
-            yield fault
+            value: Json = fault.right if own.arguments == "text" or fault.right is None else json.loads(fault.right)
+            yield fault._replace(edit=Edit("replace", place, value) if fault.right is not None else None)
 
 
-def _place(api: str, call: ToolCall) -> str:
-    return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
-
-
-def _damaged(call: ToolCall, request: Request) -> PastFault | None:
+def _damaged(call: ToolCall, request: Request, place: str, given: Json) -> PastFault | None:
     """Return the damage of arguments. Null counts, except for Gemini and Ollama, which read it like no arguments."""
-    text = call.arguments.text
-    if text and _is_object(text):
+    form = traits(request.api).arguments
+    if given is None and form != "object" and call.name:
+        holder, _, name = place.rpartition("/")
+        parent = at(request.body, holder)
+        is_null = isinstance(parent, dict) and name in parent  # as opposed to a missing member
+        return PastFault(call, "null", "{}", "safe", nothing=True) if is_null else None
+    if not isinstance(given, str) or _is_object(call.arguments.text):
         return None
-    form, place = traits(request.api).arguments, _place(request.api, call)
-    given = at(request.body, place)
-    if isinstance(given, str):
-        return _damage(call, place, given, as_object=form != "text")
-    if given is None and form != "object" and call.name and _is_null(request.body, place):
-        return PastFault(call, "null", "{}", _written(place, "{}", as_object=form != "text"), "safe", nothing=True)
-    return None
-
-
-def _written(place: str, right: str | None, *, as_object: bool) -> Edit | None:
-    return Edit("replace", place, orjson.loads(right) if as_object else right) if right is not None else None
-
-
-def _is_null(body: Mapping[str, Json], place: str) -> bool:
-    """Return True if a place holds null, as opposed to a missing member."""
-    holder, _, name = place.rpartition("/")
-    parent = at(body, holder)
-    return isinstance(parent, dict) and name in parent
-
-
-def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastFault | None:
-    if not text.strip(_BLANK):
-        return None if as_object else PastFault(call, "empty", "{}", Edit("replace", place, "{}"), "safe", nothing=True)
-    read = replace(call, arguments=Arguments(text), start_input=None)
+    if not given.strip(_BLANK):
+        return PastFault(call, "empty", "{}", "safe", nothing=True) if form == "text" else None
+    read = replace(call, arguments=Arguments(given), start_input=None)
     if concatenated(read) is not None:
-        right, safety = _first(read)
-        edit = _written(place, right, as_object=as_object)
-        return PastFault(call, f"several values: {excerpt(text, 60)}", right, edit, safety, concatenated=True)
-    if (len(read.arguments.values) == 1 and not read.arguments.rest) or text.lstrip()[:1] not in _JSON:
+        words = f"several values: {excerpt(given, 60)}"
+        change = separate_values(read, lambda _: None)
+        if change is not None and not change.separated:
+            return PastFault(call, words, change.text, change.safety, concatenated=True)
+        first = next((one for one in _source(read).values if is_filled(one)), None)
+        return PastFault(call, words, write(first) if isinstance(first, dict) else None, concatenated=True)
+    if (len(read.arguments.values) == 1 and not read.arguments.rest) or given.lstrip()[:1] not in _JSON:
         return None  # of another type
     found = flaw(read, None)
     change = repair_flaw(read, found, None) if found is not None else None
-    if found is None or change is None:
-        return None  # there is no repair, and the reply was reported
-    return PastFault(call, found.words, change.text, _written(place, change.text, as_object=as_object))
-
-
-def _first(call: ToolCall) -> tuple[str | None, Safety]:
-    """Return the object that is kept of several values."""
-    change = separate_values(call, lambda _: None)
-    if change is not None and not change.separated:
-        return change.text, change.safety
-    value = call.arguments.value
-    values = (Arguments(value) if isinstance(value, str) else call.arguments).values
-    first = next((one for one in values if one not in ({}, *_EMPTY)), None)
-    return (write(first) if isinstance(first, dict) else None), "unsafe"
+    # Without a repair, the fault was reported with the reply.
+    return PastFault(call, found.words, change.text) if found is not None and change is not None else None
 
 
 @remembered
@@ -360,39 +340,16 @@ def _is_object(text: str) -> bool:
     return Arguments(text).mapping is not None
 
 
-def _mistyped(call: ToolCall, request: Request, conversation: str | None, ledger: Ledger) -> PastFault | None:
-    """Return the fault of arguments of another type than the API takes."""
-    own = traits(request.api)
-    place = _place(request.api, call)
-    given = at(request.body, place)
+def _mistyped(given: Json, call: ToolCall, own: Traits) -> str | None:
+    """Return words for arguments of another type than the API takes; None for arguments that are left out."""
     if given is None:
-        return None  # left out
-    if own.arguments == "text":
-        words = (
-            _as_text(given, call)
-            if isinstance(given, str)
-            else _instead_of_text(given, has_only_strings=own.has_only_strings)
-        )
-    else:
-        words = None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
-    if not words:
         return None
-    issued = ledger.issued(call.id, conversation) if call.id else None
-    passed = issued is not None and issued.arguments == call.arguments.text
-    right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
-    safety: Safety = "safe" if right is not None else "unsafe"
-    right = _bound(given, request.tool(call.name)) if right is None else right
-    layer: Layer = "model" if passed else "client"
-    if right is None:
-        return PastFault(call, words, None, None, safety, layer)
-    written = write(right)
-    return PastFault(
-        call, words, written, Edit("replace", place, written if own.arguments == "text" else right), safety, layer
-    )
-
-
-def _as_text(given: str, call: ToolCall) -> str | None:
-    """Return words for an argument text that is one JSON value other than an object, or no JSON from its first word on."""
+    if own.arguments != "text":
+        return None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
+    if isinstance(given, dict):
+        return "JSON itself where the API has JSON as text" if own.has_only_strings else None
+    if not isinstance(given, str):
+        return f"{type_words(given)} where the API has an object as text"
     arguments = Arguments(given)
     if not given.strip() or arguments.mapping is not None:
         return None
@@ -402,12 +359,6 @@ def _as_text(given: str, call: ToolCall) -> str | None:
     if arguments.values or given.lstrip()[:1] in _JSON:
         return None  # damaged by the model
     return f"bare text instead of an object: {excerpt(given, 40)!r}"
-
-
-def _instead_of_text(given: Json, *, has_only_strings: bool) -> str | None:
-    if isinstance(given, dict):
-        return "JSON itself where the API has JSON as text" if has_only_strings else None
-    return f"{type_words(given)} where the API has an object as text"
 
 
 def _right(given: Json, issued: str | None) -> dict[str, Json] | None:
