@@ -18,6 +18,7 @@ from wirelint import lexicon
 from wirelint.arguments.schemas import dotted, element, kinds, member, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
+from wirelint.jsonvalues import inside
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
 from wirelint.text.escaping import REDACTED
 
@@ -261,20 +262,12 @@ def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
     return islice(_values(arguments), MOST_VALUES)
 
 
-def _values(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
-    while stack:
-        leaf = stack.pop()
-        path, name, value = leaf
-        match value:
-            case dict() if len(path) < _DEEPEST:
-                stack += reversed([Leaf((*path, key), key, one) for key, one in value.items()])
-            case list() if len(path) < _DEEPEST:
-                stack += reversed([Leaf((*path, n), name, one) for n, one in enumerate(value[: MOST_VALUES + 1])])
-            case bool() | None:
-                pass
-            case _:
-                yield leaf
+def _values(value: Json, path: tuple[str | int, ...] = (), name: str = "") -> Iterator[Leaf]:
+    if isinstance(value, dict | list) and len(path) < _DEEPEST:
+        for step, one in inside(value):
+            yield from _values(one, (*path, step), step if isinstance(step, str) else name)
+    elif value is not None and not isinstance(value, bool):
+        yield Leaf(path, name, value)
 
 
 def declared(root: Json, path: Iterable[str | int]) -> Json:

@@ -14,10 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
-import orjson
-
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import is_normal_end
+from wirelint.arguments.json_continuation import write
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import (
@@ -57,15 +56,8 @@ def make_call(
     given: Json = arguments if held else {} if own.arguments == "block" else None
     yield Start(block, "tool_call", place, choice, frame, None, id_, name, given)
     if not held:
-        yield Delta(block, write_arguments(arguments), frame)
+        yield Delta(block, write(arguments), frame)
     yield Close(block, frame)
-
-
-def write_arguments(arguments: dict[str, Json]) -> str:
-    try:
-        return orjson.dumps(arguments).decode()
-    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
-        return json.dumps(arguments)
 
 
 def removal_text(name: str, request: Request) -> str:

@@ -27,12 +27,13 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
+from wirelint.arguments.json_continuation import write
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL, Block, NativeCall
 from wirelint.dialects.scan import Look, find, has_opener, held_suffix, look, next_opener
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.calls import make_call, write_arguments
+from wirelint.fixes.calls import make_call
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
@@ -707,7 +708,7 @@ class MarkupPromoter(TextRewriter):
             for call in promotion.calls:
                 id_ = mint_where_used(self.context, call.name)
                 arguments = call.arguments or {}
-                lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
+                lines.append(f"{call.name}({write(arguments)}){f' as {id_}' if id_ is not None else ''}")
                 yield from make_call(self.context, promotion.block.choice, call.name, id_, arguments, event.frame)
             self._record(promotion, "promoted", "\n".join(lines))
         own = traits(self.request.api)

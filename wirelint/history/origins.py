@@ -101,7 +101,7 @@ def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued
     found = {
         issued.id: (issued, altered)
         for issued in near
-        if ledger.returned(issued.id, issued.conversation) is None
+        if not ledger.is_returned(issued.id, issued.conversation)
         and len(key(id_)) >= _TELLING
         and (altered := match(issued.id, id_)) is not None
     }
@@ -206,8 +206,8 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
         if issued.id not in history
         and not _is_prefixed_counter(id_, issued.id)
         # An id that was sent back belongs to another run of the same prompt.
-        and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
+        and not ledger.is_returned(issued.id, conversation)
+        and not ledger.is_returned(issued.id, issued.conversation)
     ]
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)

@@ -337,38 +337,27 @@ def _role(message: Json) -> str | None:
 def _words(block: Mapping[str, Json]) -> Iterator[Json]:
     """Yield the words of a result, as blocks that a user message may hold. The vendors refuse blank text."""
     told = block.get("toolResult")
-    if isinstance(told, dict):
-        yield from _of_converse(told.get("content"))
-        return
     response = block.get("functionResponse", block.get("function_response"))
-    if isinstance(response, dict):
-        words = _of_gemini(response.get("response"))
+    if isinstance(told, dict):  # Converse
+        content = told.get("content")
+        parts: list[Json] = content if isinstance(content, list) else [{"text": content}]
+        for one in parts:
+            if isinstance(one, dict) and "json" in one:
+                yield {"text": orjson.dumps(one["json"]).decode()}
+            elif isinstance(one, dict) and any(one.get(name) for name in _CONVERSE) and _has_content(one):
+                yield one
+    elif isinstance(response, dict):  # Gemini
+        value = response.get("response")
+        only = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
+        words = only if isinstance(only, str) else "" if value in (None, {}) else orjson.dumps(value).decode()
         if words.strip():
             yield {"text": words}
-        return
-    content = block.get("content")
-    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else []
-    blocks += content if isinstance(content, list) else []
-    yield from (one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _has_content(one))
-
-
-def _of_converse(content: Json) -> Iterator[Json]:
-    parts: list[Json] = content if isinstance(content, list) else [{"text": content}]
-    for one in parts:
-        if not isinstance(one, dict):
-            continue
-        if "json" in one:
-            yield {"text": orjson.dumps(one["json"]).decode()}
-        elif any(one.get(name) for name in _CONVERSE) and _has_content(one):
-            yield one
-
-
-def _of_gemini(response: Json) -> str:
-    if isinstance(response, dict) and len(response) == 1:
-        (value,) = response.values()
-        if isinstance(value, str):
-            return value
-    return "" if response in (None, {}) else orjson.dumps(response).decode()
+    else:
+        given = block.get("content")
+        blocks: list[Json] = given if isinstance(given, list) else [{"type": "text", "text": given}]
+        yield from (
+            one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _has_content(one)
+        )
 
 
 def _has_content(block: Mapping[str, Json]) -> bool:

@@ -12,7 +12,6 @@ oldest ids instead."""
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -58,22 +57,13 @@ class Issued:
     api: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """Tool result of a request."""
-
-    call_id: str
-    digest: str
-    exchange: str
-    number: int = 0
-
-
 @dataclass(slots=True)
 class _Memory:
-    """Calls and results of one conversation, in order. `content` holds each call's key in the index by content."""
+    """Calls of one conversation, in order, and the exchanges in which their results came back, by number. `content` holds
+    each call's key in the index by content."""
 
     calls: dict[str, Issued] = field(default_factory=dict)
-    results: dict[str, Returned] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
     content: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, id_: str) -> bool:
@@ -153,17 +143,14 @@ class Ledger:
             call for place, last in places.items() for call in found.get(place, {}).values() if call.number <= last
         )
 
-    def all_calls(self) -> Iterator[Issued]:
-        for memory in self._memories.values():
-            yield from memory.calls.values()
-
-    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
+    def is_returned(self, call_id: str, conversation: str | None) -> bool:
+        """Return True if the result of a call has come back in this conversation."""
         for name, last in self._reach(conversation):
             memory = self._memories.get(name)
-            found = memory.results.get(call_id) if memory is not None else None
-            if found is not None and found.number <= last:
-                return found
-        return None
+            number = memory.results.get(call_id) if memory is not None else None
+            if number is not None and number <= last:
+                return True
+        return False
 
     def complaint(self, exchange: Exchange) -> Demand | None:
         """Return the id format that the target demanded when it last rejected ids."""
@@ -289,8 +276,7 @@ class Ledger:
             id_ = result.call_id or ""
             if id_ not in memory.results:
                 self._ids += id_ not in memory
-                digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-                memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
+                memory.results[id_] = self._lineage.number
 
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
