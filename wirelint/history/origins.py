@@ -20,10 +20,10 @@ from typing import Literal, TypeAlias
 
 from wirelint.apis.traits import traits
 from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.history.ids import Match, Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
+from wirelint.history.ids import Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
-from wirelint.state.ledger import Issued, Ledger
+from wirelint.state.ledger import Ledger
 
 Place: TypeAlias = Literal["call", "result", "call and its result"]
 
@@ -65,7 +65,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     pairs, needed = pair(request).pairs, traits(request.api).has_call_ids
     left = {answer.result.call_id for answer in pair(request).orphans}
     history = {each.call.id for each in pairs if each.call.id}
-    found = []
+    found: list[Mangling] = []
     for each in pairs:
         if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
             continue
@@ -82,30 +82,21 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
 
 def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     """Yield altered ids of results whose calls the server keeps: the passed ids are the only reference."""
-    request = exchange.request
+    request, conversation = exchange.request, exchange.conversation
     for answer in pair(request).orphans if request is not None else ():
         id_ = answer.result.call_id or ""
-        if not id_ or "[redacted:" in id_ or ledger.issued(id_, exchange.conversation) is not None:
+        if len(key(id_)) < _TELLING or "[redacted:" in id_ or ledger.issued(id_, conversation) is not None:
             continue
-        passed = _nearest(id_, exchange.conversation, ledger)
-        if passed is not None:
-            issued, altered = passed
+        near = {
+            issued.id: (issued, altered)
+            for issued in (*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:])
+            if not ledger.is_returned(issued.id, issued.conversation) and (altered := match(issued.id, id_)) is not None
+        }
+        if len(near) == 1:  # the only recorded call of whose id it is an altered form
+            issued, altered = next(iter(near.values()))
             call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
             each = Pair(call, answer.position, replace(answer, match=altered))
             yield Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
-
-
-def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
-    """Return the only recorded call of whose id `id_` is an altered form."""
-    near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
-    found = {
-        issued.id: (issued, altered)
-        for issued in near
-        if not ledger.is_returned(issued.id, issued.conversation)
-        and len(key(id_)) >= _TELLING
-        and (altered := match(issued.id, id_)) is not None
-    }
-    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
@@ -144,14 +135,10 @@ def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], le
             return None
         if origin.how == _REPLACED and origin.id not in left and _is_accepted(exchange, each.call):
             return None
-        return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
+        return Mangling(each, origin, "call and its result" if each.answer is not None else "call", bool(origin.id))
     if origin is None:  # no sign that the call's id was altered: the result's id was
-        return _mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result")
-    return _mangling(each, origin, "call" if answered == origin.id else "call and its result")
-
-
-def _mangling(each: Pair, origin: Origin, place: Place) -> Mangling:
-    return Mangling(each, origin, place, bool(origin.id))
+        return Mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result", bool(given))
+    return Mangling(each, origin, "call" if answered == origin.id else "call and its result", bool(origin.id))
 
 
 def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:

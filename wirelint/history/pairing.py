@@ -124,8 +124,13 @@ class _Pairer:
         for answer in self.results:
             while upcoming and self.pairs[upcoming[0]].position < answer.position:
                 number = upcoming.popleft()
-                self._open(open_calls, number)
-                seen.add(self.pairs[number].call.id or "")
+                call, position = self.pairs[number].call, self.pairs[number].position
+                seen.add(call.id or "")
+                if call.id is not None:
+                    turns = open_calls.setdefault(call.id, [])
+                    if not turns or turns[-1][0] != position:
+                        turns.append((position, deque()))
+                    turns[-1][1].append(number)
             id_ = answer.result.call_id
             turns = open_calls.get(id_, []) if id_ is not None else []
             if turns:
@@ -139,18 +144,8 @@ class _Pairer:
                 left.append(answer)
         return left
 
-    def _open(self, open_calls: dict[str, list[tuple[int, deque[int]]]], number: int) -> None:
-        call, position = self.pairs[number].call, self.pairs[number].position
-        if call.id is None:
-            return
-        turns = open_calls.setdefault(call.id, [])
-        if not turns or turns[-1][0] != position:
-            turns.append((position, deque()))
-        turns[-1][1].append(number)
-
     def _answer(self, number: int, answer: Answer) -> None:
-        pair = self.pairs[number]
-        self.pairs[number] = Pair(pair.call, pair.position, answer)
+        self.pairs[number] = replace(self.pairs[number], answer=answer)
 
     def _unanswered(self, before: int) -> list[int]:
         """Return the last unanswered calls before a message, the nearest turn first and in order within it."""
@@ -193,10 +188,10 @@ class _Pairer:
         if not numbers or self.pairs[numbers[-1]].position <= answer.position:
             return False
         number = numbers.pop()
-        taken = self.pairs[number].answer is not None
-        if not taken:
-            self._answer(number, answer)
-        return not taken
+        if self.pairs[number].answer is not None:
+            return False
+        self._answer(number, answer)
+        return True
 
     def _pair_similar(self, answer: Answer) -> bool:
         best: tuple[int, int, int, Match] | None = None
@@ -385,11 +380,9 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
 
     None for a part that has this id, or has none and needs none.
     """
-    needed = traits(api).has_call_ids
-    if pair.call.id != new and (needed or pair.call.id):
-        yield give_id(pair.call, new, api)
-    if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):
-        yield give_id(pair.answer.result, new, api)
+    for part, id_ in zip((pair.call, pair.answer.result if pair.answer is not None else None), pair.ids, strict=True):
+        if part is not None and id_ != new and (id_ or traits(api).has_call_ids):
+            yield give_id(part, new, api)
 
 
 def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str) -> Iterator[Edit]:

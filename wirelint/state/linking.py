@@ -150,12 +150,6 @@ def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
     return all(known.mark == turn.mark and known.ids == turn.ids for known, turn in both)
 
 
-def has_same_answers(node: Node, made: Sequence[Turn]) -> bool:
-    """Return True if a node has given all of these answers."""
-    known = [(answer.mark, answer.ids) for answer in node.answers]
-    return not [turn for turn in made if (turn.mark, turn.ids) not in known]
-
-
 def mark_of(turns: Iterable[Turn | KnownTurn]) -> bytes:
     return b"".join([turn.mark for turn in turns])
 
@@ -209,7 +203,10 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
         ids += exact and here < at and _has_same_ids(known, turns[here])
         here -= 1
     else:
-        ended = here < 0 or _root(node).cut
+        root = node
+        while root.parent is not None:
+            root = root.parent
+        ended = here < 0 or root.cut
     whole, like = ended and not missed, ended and equal >= missed
     return Agreement(whole, like, ids, agreed, not node.is_continued, node.number, same_ids)
 
@@ -222,12 +219,6 @@ def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
         for known in reversed(current.asked):
             yield (known,)
         current = current.parent
-
-
-def _root(node: Node) -> Node:
-    while node.parent is not None:
-        node = node.parent
-    return node
 
 
 def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
@@ -328,8 +319,7 @@ class Lineage:
         self._counts: dict[str, list[int]] = {}
 
     def trunk(self, conversation: str | None) -> Trunk:
-        found = self._conversations.get(conversation)
-        return found.trunk if found is not None else ()
+        return self._conversations[conversation].trunk if conversation in self._conversations else ()
 
     def place(self, exchange: Exchange) -> Place | None:
         """Return the place of an exchange among those recorded; None if its request is lost. Changes nothing."""
@@ -482,7 +472,8 @@ class Lineage:
         parent, made = place.parent, place.answers
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(place.added))
         for one in islice(newest, COMPARED):
-            same = bool(made) and has_same_answers(one, made)
+            given = [(answer.mark, answer.ids) for answer in one.answers]
+            same = bool(made) and all((turn.mark, turn.ids) in given for turn in made)
             again = same or (one.broken and not one.children)
             if one.scope != scope or not again or not has_same_request(one, place.added):
                 continue
