@@ -22,7 +22,7 @@ stay linear in the text. Quotation is checked on the whole text so far, within a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -266,9 +266,8 @@ class MarkupDecider(TextDecider):
         self._scan(final=False)
         if self._complete or block.sure == block.length:
             return None
-        seen = look(
-            self._buffer, self._request.tools, self._read - self._base
-        )  # an opener at the end is not `_open` yet
+        # An opener at the end is not `_open` yet.
+        seen = look(self._buffer, self._request.tools, self._read - self._base)
         if seen.open is None or not seen.hopeful or self._quotation.is_quoted(self._base + seen.open):
             return None
         return self._buffer, seen.open
@@ -438,9 +437,8 @@ class MarkupDecider(TextDecider):
 
     def _waits_for_end(self, run: tuple[Block, ...]) -> bool:
         """Return True for calls in reasoning, which count only if nothing follows the reasoning."""
-        if not self._in_reasoning or self.block.choice in self._promoter.spoken:
-            return False
-        return self._is_declared(run) and all(block.complete for block in run)
+        waits = self._in_reasoning and self.block.choice not in self._promoter.spoken
+        return waits and self._is_declared(run) and all(block.complete for block in run)
 
     def _settle(self, run: tuple[Block, ...], text: str, base: int, *, over: bool) -> int:
         """Decide on a run. Return the offset after it, and after white space and end-of-turn tokens that go with it."""
@@ -495,29 +493,11 @@ class MarkupDecider(TextDecider):
 
 
 def _part(start: Start, text: str) -> Said:
-    match start.kind:
-        case "reasoning":
-            return Reasoning(text, start.pointer)
-        case "refusal":
-            return Refusal(text, start.pointer)
-        case _:
-            return Text(text, start.pointer)
+    made: dict[str, Callable[[str, str], Said]] = {"reasoning": Reasoning, "refusal": Refusal}
+    return made.get(start.kind, Text)(text, start.pointer)
 
 
 # --- the rewriter -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Structured:
-    """The received part of a structured call of the reply."""
-
-    start: Start
-    texts: list[str] = field(default_factory=list)
-
-    def call(self) -> ToolCall:
-        text = "".join(self.texts)
-        given = Arguments.of(self.start.input) if self.start.input is not None and not text else Arguments(text)
-        return ToolCall(self.start.id, self.start.name, given, self.start.pointer)
 
 
 @dataclass(slots=True)
@@ -560,7 +540,8 @@ class MarkupPromoter(TextRewriter):
         self.spoken: set[int] = set()
         self._pending: dict[int, list[Promotion]] = {}
         self._pending_size = 0
-        self._structured: dict[int, _Structured] = {}
+        self._structured: dict[int, tuple[Start, list[str]]] = {}
+        """The received parts of the reply's structured calls, by block: the start, and the texts of the arguments."""
         self._looked_ahead = False
         self._cut: _Cut | None = None
         self._has_texts = False
@@ -663,20 +644,29 @@ class MarkupPromoter(TextRewriter):
 
     def _note_call(self, event: Event) -> None:
         if isinstance(event, Start) and event.kind == "tool_call":
-            self._structured.setdefault(event.block, _Structured(event))
+            self._structured.setdefault(event.block, (event, []))
         elif isinstance(event, Delta) and event.block in self._structured:
-            self._structured[event.block].texts.append(event.text)
+            self._structured[event.block][1].append(event.text)
 
     def meet(self, start: Start) -> None:
         self._note_call(start)
 
     def names(self, choice: int) -> set[str]:
         """Return the names of the structured calls of a candidate."""
-        return {call.start.name or "" for call in self._structured.values() if call.start.choice == choice}
+        return {start.name or "" for start, _ in self._structured.values() if start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
         """Return the received structured calls of a candidate; the last one may be incomplete."""
-        return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
+        return tuple(
+            ToolCall(
+                start.id,
+                start.name,
+                Arguments("".join(texts)) if any(texts) or start.input is None else Arguments.of(start.input),
+                start.pointer,
+            )
+            for start, texts in self._structured.values()
+            if start.choice == choice
+        )
 
     def promote(self, promotion: Promotion) -> bool:
         """Accept a run, unless its candidate has ended or too many runs wait."""
