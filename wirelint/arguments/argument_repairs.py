@@ -85,41 +85,34 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
     match found.shape:
         case "equal" if all(piece.name in (None, "", call.name) for piece in call.pieces):
             filled = (number for number, value in enumerate(found.values) if is_filled(value))
-            text = _piece(_source(call), next(filled, 0))
+            text = _piece(found.source, next(filled, 0))
             shown = excerpt(text)
             return Change(text, "safe", f"keep one value: {shown}", f"kept one value: {shown}", offset=found.offset)
         case "differ" if parallel and call.form == "function":
-            source = _source(call)
             calls: list[Separated] = []
             seen: set[str] = set()
             for number, value in enumerate(found.values):
                 if not is_filled(value):
                     continue
-                name, id_ = _label(call, source, number)
+                name, id_ = _label(call, found.source, number)
                 if not isinstance(value, dict) or not accepts(tools(name), value):
                     return None
                 key = f"{name} {canonical(value)}"
                 if key not in seen:
                     seen.add(key)
-                    calls.append(Separated(_piece(source, number), name, id_))
+                    calls.append(Separated(_piece(found.source, number), name, id_))
             first, *others = calls
             if first.name != call.name:
                 return None  # the first value is empty, and the call of the other tool would replace the call
             title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
             return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
         case "grow":
-            text = call.deltas[call.events.starts[-1] :]
+            text = found.source.text
             title, done = "pass on what each delta adds", "passed on what each delta adds"
             return Change(text, "safe", title, done, offset=found.offset)
         case "continues":
             return _joined(call, call.arguments, found.offset, tools)
     return None
-
-
-def _source(call: ToolCall) -> Arguments:
-    """Return the text that holds the values: the arguments, or the text encoded in them."""
-    value = call.arguments.value
-    return Arguments(value) if isinstance(value, str) else call.arguments
 
 
 def _piece(arguments: Arguments, number: int) -> str:
@@ -162,7 +155,7 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
 def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
     """Return the deltas instead of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
-    deltas = Arguments(call.deltas)
+    deltas = found.source
     match found.shape:
         case "equal":
             telling = [number for number, value in enumerate(deltas.values) if is_filled(value)]
@@ -320,12 +313,12 @@ def _damaged(call: ToolCall, request: Request, place: str, given: Json) -> PastF
     if not given.strip(_BLANK):
         return PastFault(call, "empty", "{}", "safe", nothing=True) if form == "text" else None
     read = replace(call, arguments=Arguments(given), start_input=None)
-    if concatenated(read) is not None:
+    if (several := concatenated(read)) is not None:
         words = f"several values: {excerpt(given, 60)}"
         change = separate_values(read, lambda _: None)
         if change is not None and not change.separated:
             return PastFault(call, words, change.text, change.safety, concatenated=True)
-        first = next((one for one in _source(read).values if is_filled(one)), None)
+        first = next((one for one in several.source.values if is_filled(one)), None)
         return PastFault(call, words, write(first) if isinstance(first, dict) else None, concatenated=True)
     if (len(read.arguments.values) == 1 and not read.arguments.rest) or given.lstrip()[:1] not in _JSON:
         return None  # of another type

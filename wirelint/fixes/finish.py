@@ -55,9 +55,8 @@ class Content:
     @property
     def lacks_finish_reason(self) -> bool:
         """Return True if the candidate has calls, all of them complete, and no finish reason."""
-        scanner = self.scanner
-        whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
-        return self.named and not self.stopped and (self.given or not scanner.top or whole)
+        whole = self.given or not self.scanner.top or self.scanner.is_object
+        return self.named and not self.stopped and whole
 
     def begin(self, start: Start) -> None:
         if start.kind == "tool_call":

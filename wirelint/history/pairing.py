@@ -466,8 +466,7 @@ class Succession:
     @property
     def complete(self) -> bool:
         """Return True if the arguments so far are whole values, the last of them an object."""
-        scanner = self._scanner
-        return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
+        return self._given or self._scanner.is_object
 
     def text(self, piece: str) -> None:
         """Record argument text of the call."""
