@@ -195,8 +195,12 @@ class Ledger:
         for issued in _issued(exchange, self._lineage.number):
             self._add(conversation, issued)
         self._keep_state(exchange)
-        if exchange.request is not None and exchange.request.has_history:
-            self._add_results(exchange, exchange.request)
+        turn = exchange.request.turn if exchange.request is not None and exchange.request.has_history else ()
+        for id_ in [result.call_id for message in turn for result in message.results if result.call_id]:
+            memory = self._memories.setdefault(conversation, _Memory())
+            if id_ not in memory.results:
+                self._ids += id_ not in memory
+                memory.results[id_] = self._lineage.number
         if conversation in self._memories:
             self._memories.move_to_end(conversation)
         while self._ids > self._max_ids or self._text > self._max_text:
@@ -266,17 +270,6 @@ class Ledger:
         places.pop(conversation, None)
         places[conversation] = issued
         self._by_content.setdefault(content, {}).setdefault(conversation, {})[issued.id] = issued
-
-    def _add_results(self, exchange: Exchange, request: Request) -> None:
-        given = [result for message in request.turn for result in message.results if result.call_id]
-        if not given:
-            return
-        memory = self._memories.setdefault(exchange.conversation, _Memory())
-        for result in given:
-            id_ = result.call_id or ""
-            if id_ not in memory.results:
-                self._ids += id_ not in memory
-                memory.results[id_] = self._lineage.number
 
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
