@@ -115,8 +115,9 @@ class RewriteContext:
 
     @property
     def asks_for_counts(self) -> bool:
-        """Return True if a fix of the request asks for token counts that the client did not ask for."""
-        return asks_for_counts(self.own, self.exchange.request)
+        """Return True if a fix of the request asks for token counts, and the client's own request does not say."""
+        own, sent = self.own, self.exchange.request
+        return own is not None and sent is not None and own.wants_usage is None and sent.wants_usage is True
 
     def event_number(self, event: Event) -> int | None:
         """Return the number of the stream event that `event` was read from; None in a whole body."""
@@ -131,11 +132,6 @@ class RewriteContext:
         """Return 64 hexadecimal digits for an id, new at every call, and equal in every run over the exchange."""
         self._minted += 1
         return hashlib.sha256(f"{self.exchange.id}/{self._minted}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def asks_for_counts(own: Request | None, sent: Request | None) -> bool:
-    """Return True if the forwarded request asks for token counts, and the client's own does not say."""
-    return own is not None and sent is not None and own.wants_usage is None and sent.wants_usage is True
 
 
 class Rewriter(Protocol):

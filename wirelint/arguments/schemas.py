@@ -73,8 +73,11 @@ class Validator:
         found: list[Violation] = []
         with contextlib.suppress(ValueError):  # a message with half of a surrogate pair, as in `accepts`
             for error in self._compiled.iter_errors(value):
-                if (violation := _violation(error)) is not None:
-                    found.append(violation)
+                if type(error.kind).__name__.removeprefix("ValidationErrorKind_") not in _UNKNOWN:
+                    keyword = str(error.schema_path[-1]) if error.schema_path else "schema"
+                    types = frozenset(_allowed_types(error))
+                    words = _words(error, keyword, types)
+                    found.append(Violation(tuple(error.instance_path), keyword, words, types))
                 if len(found) >= _ERRORS_READ:
                     break
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
@@ -218,16 +221,6 @@ def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
 # --- violations ------------------------------------------------------------------------------------------------------
 
 _UNKNOWN = frozenset({"BacktrackLimitExceeded", "RegexEngineFailure", "FromUtf8", "Referencing", "Custom"})
-
-
-def _violation(error: jsonschema_rs.ValidationError) -> Violation | None:
-    kind = type(error.kind).__name__.removeprefix("ValidationErrorKind_")
-    if kind in _UNKNOWN:
-        return None
-    path = tuple(error.instance_path)
-    keyword = str(error.schema_path[-1]) if error.schema_path else "schema"
-    types = frozenset(_allowed_types(error))
-    return Violation(path, keyword, _words(error, keyword, types), types)
 
 
 def _allowed_types(error: jsonschema_rs.ValidationError) -> Iterator[str]:

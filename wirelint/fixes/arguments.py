@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
@@ -444,7 +445,9 @@ class PolicyRewriter(ArgumentRewriter):
         arguments = call.arguments.mapping
         if arguments is None or not call.name or call.form == "custom":
             return None
-        outcome = self._judge(call, arguments, self._tool(call.name), self._is_permitted)
+        outcome = self._judge(
+            call, arguments, self._tool(call.name), partial(self._context.permit.allows, self._rule.code)
+        )
         if not outcome.made:
             return None
         safety: Safety = "unsafe" if any(fault.safety == "unsafe" for fault in outcome.made) else "safe"
@@ -457,9 +460,6 @@ class PolicyRewriter(ArgumentRewriter):
         self._outcome = outcome
         done = "; ".join(fault.done for fault in outcome.made)
         return Change(text, safety, done, done, offset=offset)
-
-    def _is_permitted(self, safety: Safety) -> bool:
-        return self._context.permit.allows(self._rule.code, safety)
 
     def push(self, event: Event) -> Iterable[Event]:
         if self._remover.is_removed(event):

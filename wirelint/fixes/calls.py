@@ -444,9 +444,9 @@ class ParallelSplitter(WaitingRewriter):
         self._record(start, text or json.dumps(start.input), inside)
         self._gone.add(start.block)
         closes = isinstance(event, Close) and event.block == start.block
-        return self._make(start, inside, event.frame if closes else held[-1].frame)
-
-    def _make(self, start: Start, inside: tuple[Use, ...], frame: Frame | None) -> Iterator[Event]:
+        frame = event.frame if closes else held[-1].frame
+        made: list[Event] = []
         for number, use in enumerate(inside):
             id_ = start.id if number == 0 and start.id else mint_where_used(self._context, use.name)
-            yield from make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
+            made += make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
+        return made

@@ -130,7 +130,10 @@ class FinishReasons(PassingRewriter):
             case CallUpdate(name=str(name)) if name and (known := self._kinds.get(event.block)) is not None:
                 self._contents[known[0]].named = True
             case Finish(choice=choice):
-                return (self._finish(event, self._content(choice)),)
+                content = self._content(choice)
+                content.stopped = True
+                reason = None if self._unread and not content.forms else self._correct(event, content)
+                return (event if reason is None else event._replace(reason=reason),)
             case Failure():
                 self._unread = True
             case StreamViolation(kind=kind) if kind in UNREAD:
@@ -171,13 +174,6 @@ class FinishReasons(PassingRewriter):
 
     def _content(self, choice: int) -> Content:
         return self._contents.setdefault(choice, Content())
-
-    def _finish(self, event: Finish, content: Content) -> Finish:
-        content.stopped = True
-        if self._unread and not content.forms:
-            return event
-        reason = self._correct(event, content)
-        return event if reason is None else event._replace(reason=reason)
 
     def _missing(self, frame: Frame | None) -> list[Finish]:
         """Return the ends that candidates lack."""

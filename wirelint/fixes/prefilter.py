@@ -11,7 +11,7 @@ Brackets are frequent in code; the word after a bracket decides whether it can b
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
 from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, Anchor, has_name, heads, may_match, sentence_end, word_start
@@ -108,7 +108,9 @@ class _Heads:
 
     def may_stand(self, text: str, at: int) -> bool:
         """Return True if one of the words opens the line at an offset, or may when more text has come."""
-        start, line = self._line(text, at)
+        blanks = _BLANKS.match(text, at)
+        start = blanks.end() if blanks is not None else at
+        line = _folded(text[start : start + self._longest])
         if not line:
             return True
         heads = self._by_first.get(line[0])
@@ -116,12 +118,6 @@ class _Heads:
             return False
         cut = start + self._longest > len(text)
         return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
-
-    def _line(self, text: str, at: int) -> tuple[int, str]:
-        """Return the offset after the line's blanks, and the text from there, as long as the longest word."""
-        blanks = _BLANKS.match(text, at)
-        start = blanks.end() if blanks is not None else at
-        return start, _folded(text[start : start + self._longest])
 
 
 class Prefilter:
@@ -194,26 +190,19 @@ def _options(literals: Iterable[str]) -> dict[str, str]:
     rests: dict[str, list[str]] = {}
     for literal in sorted(literals):
         rests.setdefault(re.escape(literal[0]), []).append(literal[1:])
-    return {first: first + _rest(some) for first, some in rests.items()}
-
-
-def _rest(rests: Sequence[str]) -> str:
-    return "" if "" in rests else f"(?:{'|'.join([*_options(rests).values(), _TEXT_END])})"
-
-
-def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
-    """Return the beginnings of openers: those anywhere, those of words, those after a sentence, and those at a line
-    start."""
-    literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
-    words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
-    return literals, words, glued, set(map(str.strip, OPENERS.heads(Anchor.LINE)))
+    return {
+        first: first if "" in some else f"{first}(?:{'|'.join([*_options(some).values(), _TEXT_END])})"
+        for first, some in rests.items()
+    }
 
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], _Heads]:
     """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools'
     names."""
-    literals, words, glued, lines = _heads_of_kinds()
+    literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
+    words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
+    lines = set(map(str.strip, OPENERS.heads(Anchor.LINE)))
     return re.compile(_openers(literals, words, glued)), _Heads(sorted((*lines, *LINE_HEADS)))
 
 

@@ -73,8 +73,9 @@ class TokenDecider(TextDecider):
                     self.let_go()
 
     def pause(self, why: Pause) -> None:
-        if self._state == "start" and why == "close" and self._is_bare():
-            return  # a call after it shows that no text was intended
+        text = self._buffer.text() if self._state == "start" and why == "close" else ""
+        if text.strip() and not text[_lead(text, find(text)) :].strip():
+            return  # only tokens so far: a call after them shows that no text was intended
         if self._state not in ("cut", "left"):
             self._state = "cut" if self._finish() else "text"
         if self._state == "cut" and why != "other":  # a call is no end: text after it is cut too
@@ -218,11 +219,6 @@ class TokenDecider(TextDecider):
             self._dropped += text
 
     # --- the end ------------------------------------------------------------------------------------------------------
-
-    def _is_bare(self) -> bool:
-        """Return True if the text consists of tokens."""
-        text = self._buffer.text()
-        return bool(text.strip()) and not text[_lead(text, find(text)) :].strip()
 
     def _finish(self) -> bool:
         """Decide on all waiting text, given the whole text. Return True if the text is cut."""

@@ -85,7 +85,19 @@ class Turn:
     @property
     def mark(self) -> bytes:
         if self._mark is None:
-            made = _assistant(self._parts) if self.assistant else _user(self._parts)
+            calls = [
+                content_of(call.name or "", call.arguments.text.strip() or "{}")
+                for call in self.calls
+                if self.assistant
+            ]
+            if calls:
+                made = f"calls {' '.join(calls)}"
+            elif self.assistant:
+                made = f"says {_plain([part.text for part in self._parts if isinstance(part, _WORDS)])}"
+            else:
+                words = _plain([part.text for part in self._parts if isinstance(part, Text)])
+                given = [_given(part.text) for part in self._parts if isinstance(part, ToolResult)]
+                made = "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in self._parts))))
             self._mark = short(made)
         return self._mark
 
@@ -148,21 +160,6 @@ def _without_reminders(message: Message) -> Sequence[Part]:
         return message.parts
     kept: list[Part] = [part for part in message.parts if not isinstance(part, Text)]
     return [*kept, Text(words, message.pointer)] if words else kept
-
-
-def _assistant(parts: Sequence[Part]) -> str:
-    calls = [
-        content_of(part.name or "", part.arguments.text.strip() or "{}") for part in parts if isinstance(part, ToolCall)
-    ]
-    if calls:
-        return f"calls {' '.join(calls)}"
-    return f"says {_plain([part.text for part in parts if isinstance(part, _WORDS)])}"
-
-
-def _user(parts: Sequence[Part]) -> str:
-    words = _plain([part.text for part in parts if isinstance(part, Text)])
-    given = [_given(part.text) for part in parts if isinstance(part, ToolResult)]
-    return "\0".join((words, *given, str(len([part for part in parts if isinstance(part, Opaque)]))))
 
 
 @remembered
