@@ -235,13 +235,19 @@ class Fold:
         if number >= self._events:
             self._events = number + 1
         if isinstance(event, Delta):  # nearly all of them
-            self._extend(self._blocks[event.block], event.text, number)
+            if event.text:
+                self._extend(self._blocks[event.block], event.text, number)
             return
         match event:
             case Start():
-                self._open(event, number)
-            case CallUpdate(block, index, id_, name):
-                self._label(self._blocks[block], index, id_, name, number)
+                self._blocks[event.block] = block = _Block(event, id=event.id, name=event.name)
+                self.first_token = self.first_token or event.kind != "opaque"
+                if self.streamed and event.kind in _NUMBERED:
+                    block.pieces.append(Piece(number, event.wire_index, event.id, event.name, 0))
+            case CallUpdate(_, index, id_, name):
+                block = self._blocks[event.block]
+                block.id, block.name = block.id or id_, block.name or name
+                block.pieces.append(Piece(number, index, id_, name, block.length))
             case Finish(choice, reason, pointer):
                 self._choices[choice] = (reason, pointer, number if self.streamed else None)
             case ReplyMeta(id_, model):
@@ -281,21 +287,9 @@ class Fold:
             faults=tuple(self._faults),
         )
 
-    def _open(self, start: Start, number: int) -> None:
-        block = _Block(start, id=start.id, name=start.name)
-        self._blocks[start.block] = block
-        self.first_token = self.first_token or start.kind != "opaque"
-        if self.streamed and start.kind in _NUMBERED:
-            block.pieces.append(Piece(number, start.wire_index, start.id, start.name, 0))
-
     def _extend(self, block: _Block, text: str, number: int) -> None:
-        if not text:
-            return
         if self.streamed:
             block.events.add(block.length, number)
-        self._append(block, text)
-
-    def _append(self, block: _Block, text: str) -> None:
         self.first_token = True
         block.texts.append(text)
         block.length += len(text)
@@ -303,11 +297,6 @@ class Fold:
         if len(block.texts) == _JOINED:
             block.joined.append("".join(block.texts))
             block.texts.clear()
-
-    def _label(self, block: _Block, index: int | None, id_: str | None, name: str | None, number: int) -> None:
-        block.id = block.id or id_
-        block.name = block.name or name
-        block.pieces.append(Piece(number, index, id_, name, block.length))
 
     def _choice(self, number: int) -> Choice:
         made = [_part(block) for block in self._blocks.values() if block.start.choice == number]
@@ -320,15 +309,12 @@ def _part(block: _Block) -> Part | None:
     start = block.start
     text = "".join((*block.joined, *block.texts))
     events = block.events.copy()
+    event = block.pieces[0].event if block.pieces else None
     match start.kind:
         case "text":
             return Text(text, start.pointer, events) if text else None
-        case "reasoning":
-            return (
-                Reasoning(text, start.pointer, events=events, opaque=not text)
-                if text or start.form == "opaque"
-                else None
-            )
+        case "reasoning" if text or start.form == "opaque":
+            return Reasoning(text, start.pointer, events=events, opaque=not text)
         case "refusal":
             return Refusal(text, start.pointer) if text else None
         case "tool_call":
@@ -339,24 +325,14 @@ def _part(block: _Block) -> Part | None:
             return HostedResult(start.id, start.pointer, start.name or "")
         case "tool_result":
             error = {"error": True, "ok": False}.get(start.form)
-            return ToolResult(start.id, text, start.pointer, None, error, _event(block))
+            return ToolResult(start.id, text, start.pointer, None, error, event)
         case "rpc":
-            return _message(block)
+            match start.form:
+                case "request" | "notification" | "result" | "error":
+                    return Rpc(start.form, start.id, start.name or "", start.input, start.pointer, event)
         case "opaque":
             return Opaque(start.name or "", start.pointer)
-
-
-def _event(block: _Block) -> int | None:
-    return block.pieces[0].event if block.pieces else None
-
-
-def _message(block: _Block) -> Rpc | None:
-    start = block.start
-    match start.form:
-        case "request" | "notification" | "result" | "error":
-            return Rpc(start.form, start.id, start.name or "", start.input, start.pointer, _event(block))
-        case _:
-            return None
+    return None
 
 
 def _call(block: _Block, text: str, events: Offsets) -> ToolCall:

@@ -17,8 +17,7 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
-from wirelint.apis.reading import ReplyReader
-from wirelint.apis.spec import ApiSpec, ReplyWriter
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter
 from wirelint.model import Json
 
 __all__ = [
@@ -79,7 +78,7 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
         return next((api for api in APIS if api.claims_other(method, path, headers, body)), None)
     if host and "host" not in headers:
         headers = {**headers, "host": host}
-    return next((api for api in APIS if api.claims(path, headers, body)), None)
+    return next((api for api in APIS if api.paths.search(path) and api.claims(path, headers, body)), None)
 
 
 def recognise_reply(document: Json) -> ApiSpec | None:

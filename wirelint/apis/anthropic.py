@@ -32,6 +32,7 @@ from wirelint.apis._blocks import (
     read_messages,
 )
 from wirelint.apis.reading import (
+    ApiSpec,
     compact,
     error_of,
     is_conversation,
@@ -46,7 +47,6 @@ from wirelint.apis.reading import (
     stated_reason,
     text,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
     CallUpdate,
     Delta,

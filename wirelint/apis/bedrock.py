@@ -32,8 +32,18 @@ from wirelint.apis._blocks import (
     part_of,
     read_messages,
 )
-from wirelint.apis.reading import compact, error_of, is_misshapen, mapping, mappings, misshapen, number, schema, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import (
+    ApiSpec,
+    compact,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    schema,
+    text,
+)
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import (
@@ -78,16 +88,11 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
         return isinstance(body.get("messages"), list) or "promptVariables" in body
-    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`.
-    return found is not None and "anthropic_version" not in body and _has_blocks(body)
-
-
-def _has_blocks(body: Mapping[str, Json]) -> bool:
-    """Return True if a body has Converse's messages, lists of blocks without a type, and one of its options."""
-    messages = mappings(body.get("messages"))
-    if not any(name in body for name in _OPTIONS):
+    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`: Converse's messages are
+    # lists of blocks without a type.
+    if "anthropic_version" in body or not any(name in body for name in _OPTIONS):
         return False
-    blocks = [block for _, message in messages for _, block in mappings(message.get("content"))]
+    blocks = [b for _, message in mappings(body.get("messages")) for _, b in mappings(message.get("content"))]
     return bool(blocks) and not any("type" in block for block in blocks)
 
 
@@ -430,6 +435,7 @@ class WholeWriter(BlockWholeWriter):
 
 API = ApiSpec(
     name="bedrock.converse",
+    paths=_MODEL,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -16,12 +16,22 @@ are no sign of a hosted tool. Rewriters name finish reasons as OpenAI does; the 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import error_of, is_conversation, is_misshapen, mapping, mappings, misshapen, number, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import (
+    ApiSpec,
+    error_of,
+    is_conversation,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    text,
+)
 from wirelint.apis.traits import own_word
 from wirelint.apis.writing import (
     MADE,
@@ -69,10 +79,6 @@ _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
 _CONTENT, _CALL = "content block", "tool call"
 _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
-
-
-def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return path.endswith("/v2/chat") and is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -394,7 +400,8 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
 
 API = ApiSpec(
     name="cohere.chat",
-    claims=claims,
+    paths=re.compile(r"/v2/chat\Z"),
+    claims=lambda _path, _headers, body: is_conversation(body),
     claims_reply=claims_reply,
     read_request=read_request,
     reply_reader=Reader,

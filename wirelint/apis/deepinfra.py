@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from wirelint.apis.openai_completions import check_form, read_prompt
-from wirelint.apis.reading import DONE, ReplyReader, error_of, mapping, mappings, stated_reason, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import DONE, ApiSpec, ReplyReader, error_of, mapping, mappings, stated_reason, text
 from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import frame_document, framed, groups, same, text_of, with_other_lines
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
@@ -25,10 +24,6 @@ from wirelint.model import Json, Request
 _MODEL = re.compile(r"/v1/inference/(?P<model>[^/]+/[^/]+(?:/[^/]+)?)\Z")
 _FAILED = frozenset({"failed", "error", "deleted"})
 _COUNTS = ("num_tokens", "num_input_tokens", "num_output_tokens", "estimated_cost")
-
-
-def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return isinstance(body.get("input"), str) and _MODEL.search(path) is not None
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -166,7 +161,8 @@ class WholeWriter(BaseWriter):
 
 API = ApiSpec(
     name="deepinfra.inference",
-    claims=claims,
+    paths=_MODEL,
+    claims=lambda _path, _headers, body: isinstance(body.get("input"), str),
     claims_reply=claims_reply,
     read_request=read_request,
     reply_reader=Reader,

@@ -34,6 +34,7 @@ from wirelint.apis.gemini_bodies import (
 )
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
+    ApiSpec,
     ReplyReader,
     compact,
     error_of,
@@ -48,7 +49,6 @@ from wirelint.apis.reading import (
     schema,
     text,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (

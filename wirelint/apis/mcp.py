@@ -23,8 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import ApiSpec, ReplyReader, mapping, mappings, text
 from wirelint.events import Delta, Done, Event, Frame, Other, Start
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult

@@ -16,12 +16,12 @@ decides, or the user agent of the vendor's SDK.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 
 from wirelint.apis import openai_chat
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import is_conversation, number, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import ApiSpec, is_conversation, number, text
 from wirelint.events import Frame
 from wirelint.model import Json, Request
 
@@ -30,8 +30,6 @@ _CLIENTS = ("mistral-client", "mistralai")
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    if not path.endswith(("/chat/completions", "/agents/completions")):
-        return False
     host = headers.get("host", "").partition(":")[0].lower()
     ours = host == _HOST or host.endswith(f".{_HOST}") or headers.get("user-agent", "").lower().startswith(_CLIENTS)
     return ours and is_conversation(body)
@@ -80,6 +78,7 @@ class WholeWriter(openai_chat.WholeWriter):
 
 API = ApiSpec(
     name="mistral.chat",
+    paths=re.compile(r"/(?:chat|agents)/completions\Z"),
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

@@ -22,12 +22,14 @@ by their position in the reply if their line has a number, and have an id if the
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
+    ApiSpec,
     ReplyReader,
     error_of,
     mapping,
@@ -38,7 +40,6 @@ from wirelint.apis.reading import (
     text,
     words_of,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
     block_events,
@@ -339,9 +340,8 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
     """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
 
     def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        if not path.endswith(end) or not isinstance(body.get("model"), str):
-            return False
-        return isinstance(body.get("messages"), list) if place else body.get("messages") is None
+        messages = body.get("messages")
+        return isinstance(body.get("model"), str) and (isinstance(messages, list) if place else messages is None)
 
     def claims_reply(document: Mapping[str, Json]) -> bool:
         message = isinstance(document.get("message"), dict) if place else isinstance(document.get("response"), str)
@@ -360,6 +360,7 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
 
     return ApiSpec(
         name=name,
+        paths=re.compile(rf"{end}\Z"),
         claims=claims,
         claims_reply=claims_reply,
         read_request=read_request,

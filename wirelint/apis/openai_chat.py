@@ -29,6 +29,7 @@ from wirelint.apis._choices import (
 )
 from wirelint.apis.reading import (
     MISSHAPEN,
+    ApiSpec,
     compact,
     is_conversation,
     lists_parts,
@@ -40,7 +41,6 @@ from wirelint.apis.reading import (
     text,
     words_of,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.lexicon import load

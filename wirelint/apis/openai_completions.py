@@ -14,6 +14,7 @@ template wrote into the prompt stays text. Tools are read if the client sent the
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis._choices import (
@@ -24,17 +25,10 @@ from wirelint.apis._choices import (
     ChoiceWriter,
     read_chat,
 )
-from wirelint.apis.reading import is_misshapen, mappings, misshapen, number, stated_reason, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import ApiSpec, is_misshapen, mappings, misshapen, number, stated_reason, text
 from wirelint.apis.writing import finish_of
 from wirelint.events import Event, Frame, Start
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
-
-
-def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    # Mistral's fill-in-the-middle has such requests and the replies of a chat.
-    others = ("/chat/completions", "/fim/completions")
-    return "prompt" in body and path.endswith("/completions") and not path.endswith(others)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -138,7 +132,9 @@ class WholeWriter(_Writer, ChoiceWholeWriter):
 
 API = ApiSpec(
     name="openai.completions",
-    claims=claims,
+    # Mistral's fill-in-the-middle has such requests and the replies of a chat.
+    paths=re.compile(r"(?<!/chat)(?<!/fim)/completions\Z"),
+    claims=lambda _path, _headers, body: "prompt" in body,
     claims_reply=claims_reply,
     read_request=read_request,
     reply_reader=Reader,

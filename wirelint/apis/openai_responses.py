@@ -22,8 +22,18 @@ from typing import Literal
 
 from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
 from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
-from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, role_of, schema, text, tool_choice
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import (
+    ApiSpec,
+    ReplyReader,
+    error_of,
+    mapping,
+    mappings,
+    number,
+    role_of,
+    schema,
+    text,
+    tool_choice,
+)
 from wirelint.events import (
     CallUpdate,
     Close,

@@ -1,16 +1,21 @@
-"""Readers of decoded JSON that every API uses. A value of the wrong type reads as absent, so that no reader fails on it."""
+"""What the modules of all APIs share: readers of decoded JSON, the base of the readers of replies, and `ApiSpec`.
+
+A value of the wrong type reads as absent, so that no reader fails on it. Traits of an API are in `traits.py`.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, Role, ToolChoice
+from wirelint.model import Arguments, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
 IGNORED = frozenset(
@@ -369,3 +374,44 @@ def error_of(document: Mapping[str, Json]) -> Json:
     if error is True:  # the details are beside it
         return dict(document)
     return error if error not in ({}, "", False) else None
+
+
+# --- the description of an API ----------------------------------------------------------------------------------------
+
+
+class ReplyWriter(Protocol):
+    """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are
+        equal."""
+        ...
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        """Return the bytes of events after the last frame, or of removed frames."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSpec:
+    """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
+
+    name: str
+    paths: re.Pattern[str] = re.compile("")
+    """Paths at which the API is served. Default: any path; then the body decides."""
+    claims: Callable[[str, Mapping[str, str], Mapping[str, Json]], bool]
+    """Return True if a POST of a JSON object (path, headers, body) belongs to this API."""
+    claims_reply: Callable[[Mapping[str, Json]], bool]
+    """Return True if a JSON document is a reply, or an event of a streamed reply, of this API."""
+    read_request: Callable[[Mapping[str, Json], str], Request]
+    """Return the request of a JSON body. The second argument is the path of its URL; some APIs put the model there."""
+    reply_reader: Callable[..., ReplyReader]
+    stream_writer: Callable[[], ReplyWriter]
+    whole_writer: Callable[[], ReplyWriter]
+    claims_other: Callable[[str, str, Mapping[str, str], Json], bool] = lambda _method, _path, _headers, _body: False
+    """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
+    channel: Literal["model", "mcp"] = "model"
+    """The other end: a model, or a tool server (MCP)."""
+
+    def reply_writer(self, *, streamed: bool) -> ReplyWriter:
+        return self.stream_writer() if streamed else self.whole_writer()

@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
-from wirelint.wire.buffer import BLANKS, BOM
-from wirelint.wire.json_bodies import TYPES, ArrayStream, JsonLines, WholeBody, looks_like_array
+from wirelint.wire.json_bodies import BLANKS, BOM, TYPES, ArrayStream, JsonLines, WholeBody, looks_like_array
 from wirelint.wire.sse import EventStream
 
 __all__ = [

@@ -14,44 +14,69 @@ brackets do not match: the rest is unreadable, and the array counts as not close
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import regex
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
-from wirelint.wire.buffer import BLANKS, BOM, Buffered, Faults, decode, evidence
+from wirelint.model import FaultKind
+
+BOM = codecs.BOM_UTF8
+BLANKS = b" \t\r\n"
+_SHOWN = 60
+
+Faults: TypeAlias = tuple[tuple[FaultKind, str], ...]
 
 
-class WholeBody:
+class Buffered:
+    """Base of all framers: the bytes that are not yet part of a frame, and the number of the next frame."""
+
+    streamed = True
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._number = 0
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._buffer)
+
+    def _take_rest(self) -> bytes:
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest
+
+
+def decode(raw: bytes) -> tuple[str, Faults]:
+    """Return the text of a frame, and the fault of bytes that are no UTF-8."""
+    try:
+        return raw.decode(), ()
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        return text, (("bad-utf8", evidence(text)),)
+
+
+def evidence(text: str) -> str:
+    """Return the beginning of a text, for the detail of a fault."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+class WholeBody(Buffered):
     """Framer that collects a whole body and returns it as one frame at the end."""
 
     streamed = False
     framing: Literal["whole"] = "whole"
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
     def feed(self, data: bytes) -> list[Frame]:
-        if data:
-            self._parts.append(data)
+        self._buffer += data
         return []
 
     def close(self) -> list[Frame]:
-        raw = b"".join(self._parts)
-        self._parts.clear()
-        if not raw:
-            return []
-        return [whole_frame(raw)]
-
-    @property
-    def waiting(self) -> bytes:
-        return b"".join(self._parts)
-
-
-def whole_frame(raw: bytes) -> Frame:
-    return Frame(0, raw, None, raw.removeprefix(BOM).decode("utf-8", "replace"))
+        rest = self._take_rest()
+        return [Frame(0, rest, None, rest.removeprefix(BOM).decode("utf-8", "replace"))] if rest else []
 
 
 TYPES = frozenset({
@@ -104,8 +129,7 @@ class JsonLines(Buffered):
         frame = self._frame(rest)
         if frame.data is None or isinstance(decode_json(frame.data), dict):
             return [frame]
-        cut: Faults = (("cut-event", evidence(frame.data)),)
-        return [frame._replace(faults=frame.faults + cut)]
+        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
 
     def _frame(self, raw: bytes) -> Frame:
         number = self._number

@@ -22,7 +22,7 @@ from typing import Literal
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
-from wirelint.wire.buffer import BOM, Buffered, decode, evidence
+from wirelint.wire.json_bodies import BOM, Buffered, decode, evidence
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
 _SAID = re.compile(rb"[^\r\n]")
@@ -67,7 +67,9 @@ class EventStream(Buffered):
             end = self._end_of_frame(start, position)
             limit = end if end >= 0 else len(buffer)
             while run_on := _RUN_ON.search(buffer, max(start, position - _LOOKED), limit):
-                frames.append(self._run_on(bytes(buffer[start : run_on.end()])))
+                frame = self._frame(bytes(buffer[start : run_on.end()]))
+                lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
+                frames.append(frame._replace(faults=(*frame.faults, lost)))
                 start = position = run_on.end()
                 self._blank = 0
             if end < 0:
@@ -81,11 +83,6 @@ class EventStream(Buffered):
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def _run_on(self, raw: bytes) -> Frame:
-        frame = self._frame(raw)
-        lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
-        return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
-
     def close(self) -> list[Frame]:
         """Return the bytes after the last blank line, as a separate frame."""
         rest = self._take_rest()
@@ -95,8 +92,7 @@ class EventStream(Buffered):
         frame = self._frame(rest)
         if frame.data is None or _BLANK_AT_END.search(rest, max(len(rest) - 4, 0)):
             return [frame]
-        cut: tuple[FaultKind, str] = ("cut-event", evidence(frame.data))
-        return [Frame(frame.number, frame.raw, frame.event, frame.data, (*frame.faults, cut))]
+        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
 
     def _end_of_frame(self, start: int, position: int) -> int:
         """Return the offset after the blank line that ends the frame beginning at `start`, or -1."""
@@ -120,7 +116,7 @@ class EventStream(Buffered):
         name, self._name = self._name, frame.event if frame.data is None else None
         if name is None or frame.data is None or frame.event is not None or not _names(name, frame.data):
             return frame
-        return Frame(frame.number, raw, name, frame.data, (*frame.faults, ("parted-name", evidence(name))))
+        return frame._replace(event=name, faults=(*frame.faults, ("parted-name", evidence(name))))
 
     def _read(self, raw: bytes) -> Frame:
         number = self._number
