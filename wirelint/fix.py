@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from wirelint.events import Close, Delta, Done, Event, Finish, Start
 from wirelint.model import Exchange, Json, Request, Side
@@ -181,7 +181,10 @@ class PassingRewriter:
         return ()
 
 
-class WaitingRewriter:
+E = TypeVar("E", bound=Event)
+
+
+class WaitingRewriter(Generic[E]):
     """A rewriter that holds an event and all later ones until a later event decides about the first.
 
     `take` gets the events while nothing is held. To start holding it calls `wait_for` and returns nothing. `decides` then
@@ -193,6 +196,8 @@ class WaitingRewriter:
     heeds_text: ClassVar[bool] = False
     most_waiting: ClassVar[int] = 256
 
+    _first: E
+
     def __init__(self) -> None:
         self._held: list[Event] = []
 
@@ -203,12 +208,12 @@ class WaitingRewriter:
     def push(self, event: Event) -> Iterable[Event]:
         if not self._held:
             return self.take(event)
-        decided = self.decides(self._held[0], event)
+        decided = self.decides(self._first, event)
         if decided is None and len(self._held) < self.most_waiting:
             self._held.append(event)
             return ()
         held, self._held = self._held, []
-        out = list(self.settle(held, event, bool(decided)))
+        out = list(self.settle(self._first, held[1:], event, bool(decided)))
         for one in (*held[1:], event):
             out += self.push(one)
         return out
@@ -217,8 +222,9 @@ class WaitingRewriter:
         held, self._held = self._held, []
         return held
 
-    def wait_for(self, event: Event) -> Iterable[Event]:
+    def wait_for(self, event: E) -> Iterable[Event]:
         """Start to hold events back, from this one on."""
+        self._first = event
         self._held.append(event)
         return ()
 
@@ -226,13 +232,13 @@ class WaitingRewriter:
         """Return the events to send instead of `event` while nothing is held."""
         return (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
+    def decides(self, first: E, event: Event) -> bool | None:
         """Return the decision on the first held event, given the next event; None if it is still open."""
         return False
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        """Return the events to send instead of the first of `held`. `event` is the event that decided."""
-        return held[:1]
+    def settle(self, start: E, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        """Return the events to send instead of the first held event. `event`, after the `later` ones, decided."""
+        return (start,)
 
 
 def first_frame(events: Sequence[Event]) -> int | None:

@@ -259,7 +259,7 @@ class _Growing:
         self.state, self.before = "plain", ""
 
 
-class GrowingDeltas(WaitingRewriter):
+class GrowingDeltas(WaitingRewriter[Delta]):
     """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
 
     `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
@@ -276,9 +276,8 @@ class GrowingDeltas(WaitingRewriter):
         self._calls: dict[int, _Growing] = {}
 
     def release(self) -> Iterable[Event]:
-        for event in self._held[:1]:
-            assert isinstance(event, Delta)
-            self._calls[event.block].state = "plain"
+        if self._held:
+            self._calls[self._first.block].state = "plain"
         return super().release()
 
     def take(self, event: Event) -> Iterable[Event]:
@@ -300,8 +299,7 @@ class GrowingDeltas(WaitingRewriter):
             return (event,)
         return self.wait_for(event)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Delta)
+    def decides(self, first: Delta, event: Event) -> bool | None:
         call = self._calls[first.block]
         match event:
             case Delta(block=block, text=text) if block == first.block and text:
@@ -317,16 +315,14 @@ class GrowingDeltas(WaitingRewriter):
                 return None
         return Arguments(first.text).mapping is not None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        second = held[0]
-        assert isinstance(second, Delta)
-        call = self._calls[second.block]
+    def settle(self, start: Delta, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        call = self._calls[start.block]
         if not decided:
             call.is_plain()
-            return (second,)
+            return (start,)
         call.state = "grows"
-        self._record(call.start, second)
-        return self._add(call, second)
+        self._record(call.start, start)  # the second delta of the call
+        return self._add(call, start)
 
     def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
         added = event.text[len(call.before) :]

@@ -204,7 +204,7 @@ class ItemIds(PassingRewriter):
         return (event,)
 
 
-class CallHeads(WaitingRewriter):
+class CallHeads(WaitingRewriter[Start]):
     """Changes ids and names of calls and removes calls, as a rule decides, call by call in order."""
 
     def __init__(
@@ -232,21 +232,18 @@ class CallHeads(WaitingRewriter):
         """The ids with which renamed calls start; one of them in a later event is repeated."""
         self._remover = CallRemover(context)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         if isinstance(event, Delta) and self._may_grow is not None:
             said = (one for one in self._held if isinstance(one, Start | CallUpdate) and one.block == first.block)
             if self._may_grow(joined_name([one.name for one in said])):
                 return None
         return completes_name(first, event) or None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         """Return the events for the start of a call whose id and name are complete."""
-        start = held[0]
-        assert isinstance(start, Start)
         self._remover.note(start)
         said: list[Start | CallUpdate] = [start]
-        said += [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        said += [one for one in later if isinstance(one, CallUpdate) and one.block == start.block]
         id_, name = (next(filter(None, some), None) for some in ([one.id for one in said], [one.name for one in said]))
         match self._judge(Head(start, id_, name, joined_name([one.name for one in said]))):
             case HeadChange("text", text):
@@ -277,7 +274,7 @@ class CallHeads(WaitingRewriter):
             case Start(kind="tool_call") if (settled := self._is_settled(event)) is not True:
                 # In a whole body the id and the name are complete, even if the end of the call is missing.
                 now = settled is False or not self._context.streamed
-                return self.settle([event], event, True) if now else self.wait_for(event)
+                return self.settle(event, (), event, True) if now else self.wait_for(event)
             case Start():
                 self._remover.note(event)
             case Delta(block=block):
@@ -294,7 +291,7 @@ class CallHeads(WaitingRewriter):
         return (event,)
 
 
-class EmptyCalls(WaitingRewriter):
+class EmptyCalls(WaitingRewriter[Start]):
     """Removes calls without a name and arguments beside other calls or after text. `record` records each of them.
 
     `{"index":1,"function":{"name":"","arguments":""}}`: a name may come later, so the call waits until another one begins
@@ -326,8 +323,7 @@ class EmptyCalls(WaitingRewriter):
                 pass
         return (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         match event:
             case Delta(block=block) if block == first.block:
                 self._text += event.text
@@ -347,9 +343,7 @@ class EmptyCalls(WaitingRewriter):
             case _:
                 return None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        start = held[0]
-        assert isinstance(start, Start)
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         self._note(start)
         if not decided:
             return (start,)
@@ -404,7 +398,7 @@ def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
     return tuple(found)
 
 
-class ParallelSplitter(WaitingRewriter):
+class ParallelSplitter(WaitingRewriter[Start]):
     """Replaces a wrapper by the wrapped calls. `record` records the change."""
 
     phase = 2
@@ -427,24 +421,21 @@ class ParallelSplitter(WaitingRewriter):
         own = isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
         return () if own else (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         if isinstance(event, Delta) and event.block == first.block:
             self._size += len(event.text)
             return False if self._size > MOST_HELD else None
         return ends_call(first, event) or None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        start = held[0]
-        assert isinstance(start, Start)
-        text = "".join(one.text for one in held if isinstance(one, Delta) and one.block == start.block)
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        text = "".join(one.text for one in later if isinstance(one, Delta) and one.block == start.block)
         inside = uses(decode_json(text) if text else start.input, self._request) if decided else ()
         if not inside:
             return (start,)
         self._record(start, text or json.dumps(start.input), inside)
         self._gone.add(start.block)
         closes = isinstance(event, Close) and event.block == start.block
-        frame = event.frame if closes else held[-1].frame
+        frame = event.frame if closes else (later[-1] if later else start).frame
         made: list[Event] = []
         for number, use in enumerate(inside):
             id_ = start.id if number == 0 and start.id else mint_where_used(self._context, use.name)
