@@ -110,8 +110,8 @@ def _is_spelled(token: re.Match[str], kind: str, value: Json) -> bool:
 
 
 def _unescaped(body: str) -> str | None:
-    r"""Return the text of a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too,
-    and the text is unknown."""
+    r"""Return the text of a quoted string; None if it is unknown."""
+    # An escape that JSON does not have means itself (`\d`); then `\n` may, too.
     escapes = {escape[0] for escape in _ESCAPED.finditer(body)}
     if any(_character(one) == one for one in escapes) and any(one[1] in "bfnrtu" for one in escapes):
         return None
@@ -237,10 +237,7 @@ def concatenated(call: ToolCall) -> Concatenated | None:
 
 
 def _grown(call: ToolCall) -> tuple[str, int] | None:
-    """Return the last delta of a call whose deltas each repeat all earlier ones, and the offset of the second one.
-
-    Joined they are no JSON. Two of them count only if the last is an object; equal deltas are repeated values.
-    """
+    """Return the last delta of a call whose deltas each repeat all earlier ones, and the offset of the second one."""
     starts = call.events.starts
     if len(starts) < 2 or call.start_input is not None or call.arguments.mapping is not None:
         return None
@@ -255,7 +252,8 @@ def _grown(call: ToolCall) -> tuple[str, int] | None:
             steps += 1
             offset = offset or start
         begun = piece
-    two = steps == 1 and Arguments(begun).mapping is not None  # joined they are cut off, if they are not broken
+    # Joined they are no JSON. Two may be cut off, so they count only if the last is an object.
+    two = steps == 1 and Arguments(begun).mapping is not None
     return (begun, offset) if two or (steps > 1 and is_broken(call.deltas)) else None
 
 

@@ -251,14 +251,11 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
 def _swallowed(
     value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
 ) -> str:
-    """Return the tags inside a value that end it and begin a declared parameter that is missing.
-
-    Tags may have the names of the parameters: `</path>` in the value of path, then `<note>`.
-    """
+    """Return the tags inside a value that end it and begin a declared parameter that is missing."""
     if "</" not in value:
         return ""
     match = _NEXT.search(value)
-    named = f"</{key}>"
+    named = f"</{key}>"  # a tag may have the name of a parameter: `</path>` in the value of path, then `<note>`
     if match is None and (place := value.find(named)) >= 0:
         match = _NEXT_NAMED.match(value, place + len(named))
     if match is None:

@@ -160,16 +160,13 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _yours(value: str) -> str:
-    """Return the blank in a value, `your-domain` of `https://your-domain.com/`; empty without one.
-
-    Names of pages hold `your` too (`/help/reset-your-password`), so it must begin a step, and in the paths of most sites
-    have a spelling that pages do not have.
-    """
+    """Return the blank in a value, `your-domain` of `https://your-domain.com/`; empty without one."""
     url = _URL.match(value)
     if url is None:
         own = re.search(r"(?:^|[/\\])your[/\\]\w+", value, re.IGNORECASE)
         return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
     steps = _STEPS.split(f"{url['host']}{url['rest']}")
+    # Names of pages hold `your` too (`/help/reset-your-password`), so most sites need a spelling that pages do not have.
     path = _STEPS.split(url["path"])
     steps += (
         path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]

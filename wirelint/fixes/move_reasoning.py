@@ -221,10 +221,7 @@ class ThoughtDecider(TextDecider):
         self.block.sure = max(self.block.sure, self.block.length if waits is None else waits + self._shift)
 
     def _begin(self, *, final: bool) -> int | None:
-        """Decide at the beginning of the answer.
-
-        Return the offset from which text waits; None if the beginning is over.
-        """
+        """Decide at the beginning of the answer. Return the offset from which text waits; None if the beginning is over."""
         if self._swallowing:
             self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
         if self._answer == "awaited" and self._awaits_answer(final=final):
@@ -414,8 +411,7 @@ class ThoughtDecider(TextDecider):
         return closer is not None and may_become_mention(text, *closer.span())
 
     def _may_be_answer(self, found: Thinking) -> bool:
-        """Return True if only a lone closing tag shows that the reply is a thought: `It is 4.</think>` may be the
-        answer."""
+        """Return True if only a lone closing tag shows that the reply is a thought, as in `It is 4.</think>`."""
         if found.evidence != "closed" or self._lone:
             return False
         text, mover = self._buffer.text(), self._mover

@@ -82,10 +82,7 @@ REACH = 12
 
 
 class _Heads:
-    """Words that may open a line, in any case, after blanks.
-
-    A lookup by the first character: as a regular expression, the names of a hundred tools take 50 ms to compile.
-    """
+    """Words that may open a line, in any case. As one pattern, the names of a hundred tools take 50 ms to compile."""
 
     def __init__(self, heads: Iterable[str]) -> None:
         self._by_first: dict[str, tuple[str, ...]] = {}
@@ -154,10 +151,8 @@ def _folded(text: str) -> str:
 
 
 def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]) -> str:
-    """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text.
-
-    Each option begins with a literal character, so `re` is quick.
-    """
+    """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text."""
+    # Each option begins with a literal character, so `re` is quick.
     options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
     options += [*map(_end, _ENDS), _escaped_line(), *_CUT_ESCAPES]
     options += [NO_TAG * (first == ">") + option for first, option in _options(literals).items()]
@@ -170,8 +165,7 @@ def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]
 
 
 def _end(last: str) -> str:
-    """Return the pattern source of the last character of markup that ends a thought. The rest may be in an earlier
-    text."""
+    """Return the pattern source of the last character of markup that ends a thought, and may begin in an earlier text."""
     tails = [tail for tail in _TAILS if tail[-1] == last]
     cut = {tail[-size:] for tail in tails for size in range(1, len(tail))}
     behind = [rf"(?<=\A{re.escape(tail)})" for tail in sorted(cut)] + [rf"(?<={re.escape(tail)})" for tail in tails]
@@ -198,8 +192,7 @@ def _options(literals: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], _Heads]:
-    """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools'
-    names."""
+    """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools' names."""
     literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
     words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
     lines = set(map(str.strip, OPENERS.heads(Anchor.LINE)))

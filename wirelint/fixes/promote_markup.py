@@ -313,10 +313,9 @@ class MarkupDecider(TextDecider):
         return rest
 
     def _after_thought(self, text: str) -> str:
-        """Return the text, with a closing tag of reasoning before an answer that begins in it.
+        """Return the text, with the closing tag that `think-leak` removed before an answer that begins in it.
 
-        `think-leak` removed the tag, and a call without a tag of its own counts right after it. The tag takes the place of
-        the characters before the answer, which have been read.
+        A call without a tag of its own counts right after that tag, which takes the place of characters that were read.
         """
         place, end = self._promoter.context.answers.get(self.block.number, -1), self.block.length
         at = place - self._base
@@ -330,8 +329,7 @@ class MarkupDecider(TextDecider):
         return whole[before:]
 
     def _is_due(self, text: str) -> bool:
-        """Return True if it is time to scan: something may have closed, or there is much more text than at the last
-        scan."""
+        """Return True if something may have closed, or there is much more text than at the last scan."""
         size = len(self._buffer) + self._fresh_size
         if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
             return True
@@ -399,10 +397,7 @@ class MarkupDecider(TextDecider):
         return seen.open
 
     def _inner_call(self, text: str, start: int, end: int) -> int:
-        """Return where a call of a declared tool may begin after an opener of an undeclared one, else `end`.
-
-        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may begin no markup.
-        """
+        """Return where a call of a declared tool may begin after the opener at `start`, which begins none; else `end`."""
         tools = self._request.tools
         for _ in range(_INNER):
             place = next_opener(text, start + 1, tools)

@@ -179,8 +179,7 @@ class TokenDecider(TextDecider):
         return len(text) - tail if tail else None
 
     def _cuts(self, text: str, place: int, token: Occurrence) -> Literal["yes", "no", "later"]:
-        """Cut the text at a token if the turn was over there. `later`: the token is quoted if more backticks or the line
-        below a table's head follow."""
+        """Cut the text at a token if the turn was over there. `later`: text that follows may quote the token."""
         if token.announces or not (token.ends_turn or token.other_speaker):
             return "no"  # no overrun begins with it
         if _FENCE_LINE.match(text, text.rfind("\n", 0, place) + 1):

@@ -218,33 +218,24 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 
 def _is_foreign(id_: str, name: str) -> bool:
-    """Return True if an id has the form of a vendor: it comes from another model, not from the client.
-
-    Nine letters and digits that spell the function's name are no such form. Neither is a UUID: clients that keep calls in
-    their own store replace every id by one.
-    """
+    """Return True if an id has the form of a vendor: it comes from another model, not from the client."""
     maker = form_of(id_)
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
-        return False
+        return False  # clients that keep calls in their own store replace every id by one
+    # Nine letters and digits that spell the function's name are no form of Mistral.
     return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
 
 
 def _is_prefixed_counter(id_: str, issued: str) -> bool:
-    """Return True if an id is a counter of one reply (`call_0`) with a prefix.
-
-    Such counters repeat with each reply, so a client that keeps calls by id needs the prefix.
-    """
+    """Return True if an id is a counter of one reply (`call_0`) with the prefix that a store of many replies needs."""
     counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
 
 
 def _is_accepted(exchange: Exchange, call: ToolCall) -> bool:
-    """Return True if the target accepts the id of a call, or if no demand of the target is known.
-
-    Kimi K2 accepts any id, but stops calling tools if its own ids are replaced.
-    """
+    """Return True if the target accepts the id of a call, or if no demand of the target is known."""
     demand = demand_of(exchange)
-    if isinstance(demand, KimiK2):
+    if isinstance(demand, KimiK2):  # it accepts any id, but stops calling tools if its own ids are replaced
         return form_of(call.id or "") == "Kimi K2"
     id_ = (call.id or "").strip()
     return bool(id_) and not is_placeholder(id_) and (demand is None or demand.fault(call.id or "", call.name) is None)

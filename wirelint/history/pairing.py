@@ -298,10 +298,9 @@ def keeps_words(edits: Sequence[Edit]) -> bool:
 def _taken_out(
     messages: Sequence[Json], number: int, blocks: Mapping[str, str], gone: dict[int, str | None], history: History
 ) -> dict[str, tuple[Edit, ...]]:
-    """Return the edits for the results of one message. If all of it is removed, it is added to `gone`.
+    """Return the edits for the results of one message. `blocks` maps pointers of results to those of their blocks.
 
-    `blocks` maps pointers of results to those of their blocks. `gone` maps each removed message to the role of the last
-    message before it that remains.
+    `gone` maps each message that is removed as a whole to the role of the last message before it that remains.
     """
     message = messages[number]
     content = message.get(history.content or "") if isinstance(message, dict) else None

@@ -153,10 +153,7 @@ class Issues:
     def _of_a_reply(
         self, finding: Finding, content: bytes, taken: dict[str, int], reach: Reach, same: _Entry | None
     ) -> _Entry | None:
-        """Return `same`, else an issue of a reply with equal rule and content and at least this severity.
-
-        Each is used once.
-        """
+        """Return `same`, else an unused issue of a reply with equal rule and content and at least this severity."""
         key = _reply_key(finding, content)
         if same is not None:
             taken[key] = taken.get(key, 0) + bool(same.reply)

@@ -176,11 +176,6 @@ class Agreement(NamedTuple):
     number: int
     same_ids: bool
 
-    @property
-    def content(self) -> tuple[bool, bool, int]:
-        """The agreement without ids."""
-        return self.whole, self.like, self.turns
-
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
     """Return the agreement of the path to a node with a history whose turn `at` is the node's answer.
@@ -438,8 +433,8 @@ class Lineage:
         if agreement is None or best is None:
             return None
         if any(turns[at].ids) and not agreement.same_ids:
-            rivals = [one for one, _ in judged if (one.whole, one.like, one.turns) == agreement.content]
-            if len(rivals) > 1:
+            equal = agreement.whole, agreement.like, agreement.turns
+            if sum((one.whole, one.like, one.turns) == equal for one, _ in judged) > 1:
                 return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
