@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from wirelint.apis.traits import RAW_APIS
@@ -31,10 +31,6 @@ _CONTRACTS: dict[str, frozenset[Kind]] = {api: frozenset(kinds) for api, kinds i
 _REFUSALS: tuple[tuple[re.Pattern[str], tuple[Kind, ...]], ...] = tuple(
     (re.compile(row["words"], re.IGNORECASE), tuple(row["kinds"])) for row in _PHRASES.table("refusals")
 )
-_TURNS: frozenset[Kind] = frozenset(
-    {"assistant-first", "assistant-last", "same-role", "system-late", "user-after-tool"}
-)
-_RESULTS: frozenset[Kind] = frozenset({"result-before-call", "result-apart"})
 _LOOKED_AT = 32
 _ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
 
@@ -112,8 +108,8 @@ class RoleOrder(Rule):
 def _find_misplaced(request: Request, kinds: frozenset[Kind], words: str) -> Iterator[_Misplaced]:
     """Yield the first misplaced message or part of each of these kinds. `words`: those of the error."""
     found: dict[Kind, _Misplaced] = {}
-    for find in (_turns, _parts, _results):
-        for one in find(request, kinds):
+    for find, some in _FINDERS:
+        for one in find(request) if not kinds.isdisjoint(some) else ():
             if one.kind in kinds:
                 found.setdefault(one.kind, one)
     if not found.keys().isdisjoint({"same-role", "system-late", "assistant-first"}):
@@ -128,9 +124,7 @@ def _find_misplaced(request: Request, kinds: frozenset[Kind], words: str) -> Ite
                 return
 
 
-def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
-    if kinds.isdisjoint(_TURNS):
-        return
+def _turns(request: Request) -> Iterator[_Misplaced]:
     before: Message | None = None
     begun = False
     for message in request.messages:
@@ -152,11 +146,9 @@ def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
         yield _Misplaced("assistant-last", before.pointer, "is the last, and the assistant's")
 
 
-def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
+def _parts(request: Request) -> Iterator[_Misplaced]:
     """Yield misplaced parts of single messages, compared with the message before."""
     gemini = request.api == "google.generate_content"
-    if not gemini and "result-not-first" not in kinds:
-        return
     before: Message | None = None
     for message in request.messages:
         if message.role == "system":
@@ -172,10 +164,8 @@ def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
         before = message
 
 
-def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
-    if kinds.isdisjoint(_RESULTS) or not request.has_history:
-        return
-    if not any(message.results for message in request.messages):
+def _results(request: Request) -> Iterator[_Misplaced]:
+    if not request.has_history or not any(message.results for message in request.messages):
         return
     leads: list[int] = []
     lead = -1
@@ -197,6 +187,13 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[_Misplaced]:
                 continue  # `missing-result` reports a result in a user message after the assistant's next message
             words = f"{what} and the {between}'s message is between its call and it"
             yield _Misplaced("result-apart", result.pointer, words)
+
+
+_FINDERS: tuple[tuple[Callable[[Request], Iterator[_Misplaced]], frozenset[Kind]], ...] = (
+    (_turns, frozenset({"assistant-first", "assistant-last", "same-role", "system-late", "user-after-tool"})),
+    (_parts, frozenset({"call-turn", "result-not-first"})),
+    (_results, frozenset({"result-before-call", "result-apart"})),
+)
 
 
 def _error_text(error: Json) -> str:

@@ -9,10 +9,12 @@ None, and rules skip it. `format` is not checked. Nothing is fetched: a referenc
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import jsonschema_rs
 import orjson
@@ -87,12 +89,18 @@ class Validator:
         violations = self.violations(value)
         if not violations or not all(violation.types and violation.path for violation in violations):
             return None
+        made = [value]
         for violation in violations:
-            changed = _replace(value, violation.path, violation.types)
-            if changed is None:
+            holder: Any = made
+            place: Any = 0
+            for step in violation.path:
+                holder[place] = copy.copy(holder[place])
+                holder, place = holder[place], step
+            read = _read_as(holder[place], violation.types)
+            if type(read) is type(holder[place]):  # it spells none of the types
                 return None
-            (value,) = changed
-        return value if self.accepts(value) else None
+            holder[place] = read
+        return made[0] if self.accepts(made[0]) else None
 
 
 def validator(tool: Tool | None) -> Validator | None:
@@ -268,21 +276,6 @@ def _json(value: object) -> str:
 
 
 # --- coercion --------------------------------------------------------------------------------------------------------
-
-
-def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
-    """Return a copy of `value` with the value at `path` converted to one of `types`; None if it spells none of them."""
-    if not path:
-        read = _read_as(value, types)
-        return None if type(read) is type(value) else (read,)
-    step, rest = path[0], path[1:]
-    if isinstance(value, dict) and isinstance(step, str) and step in value:
-        inner = _replace(value[step], rest, types)
-        return None if inner is None else ({**value, step: inner[0]},)
-    if isinstance(value, list) and isinstance(step, int) and step < len(value):
-        inner = _replace(value[step], rest, types)
-        return None if inner is None else ([*value[:step], inner[0], *value[step + 1 :]],)
-    return None
 
 
 def _read_as(value: Json, types: frozenset[str]) -> Json:

@@ -39,7 +39,6 @@ from wirelint.fix import (
     RewriteContext,
     WaitingRewriter,
     ends_call,
-    first_frame,
 )
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
@@ -349,54 +348,38 @@ class CallShapes(PassingRewriter):
         return ()
 
 
-class EmptyStarts:
+class EmptyStarts(WaitingRewriter[Start]):
     """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
 
     In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
     arguments waits for its first delta, or for an event that shows that none will come.
     """
 
-    phase: ClassVar[float] = 4
-    heeds_text: ClassVar[bool] = False
+    phase = 4
 
     def __init__(self, record: Callable[[Start], None]) -> None:
+        super().__init__()
         self._record = record
-        self._waiting: list[Event] = []
-        self._open: dict[int, int] = {}
-        """By block, the positions of waiting starts whose block has had no event yet."""
 
-    @property
-    def held(self) -> int | None:
-        return first_frame(self._waiting)
+    def take(self, event: Event) -> Iterable[Event]:
+        return self.wait_for(event) if isinstance(event, Start) and event.given else (event,)
 
-    def push(self, event: Event) -> Iterable[Event]:
+    def decides(self, first: Start, event: Event) -> bool | None:
         match event:
-            case Start() if event.given:
-                self._open[event.block] = len(self._waiting)
-            case StreamViolation("repeated-start", detail):
-                self._empty(detail.partition(" ")[0])
-            case Delta(block) | Close(block):
-                self._open.pop(block, None)
+            case StreamViolation("repeated-start", detail) if detail.partition(" ")[0] == first.pointer:
+                return True
+            case Delta(block) | Close(block) if block == first.block:
+                return False
             case Finish() | Done() | Failure():
-                self._open.clear()
+                return False
             case _:
-                pass
-        if not self._waiting and not self._open:
-            return (event,)
-        self._waiting.append(event)
-        return () if self._open else self.release()
+                return None
 
-    def release(self) -> list[Event]:
-        waiting, self._waiting = self._waiting, []
-        self._open.clear()
-        return waiting
-
-    def _empty(self, pointer: str) -> None:
-        for place in self._open.values():
-            start = self._waiting[place]
-            if isinstance(start, Start) and start.pointer == pointer:
-                self._record(start)
-                self._waiting[place] = start._replace(given="")
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        if not decided:
+            return (start,)
+        self._record(start)
+        return (start._replace(given=""),)
 
 
 # Rewriter for invented arguments and argument policies: it changes arguments while they stream, and removes blocked calls.

@@ -159,7 +159,7 @@ def report_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[
             yield rule.finding(
                 "request",
                 f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} {verdict}: {item.fault}",
-                item.place,
+                item.pointer,
                 severity="error" if item.refused else None,
                 fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
             )
@@ -170,7 +170,7 @@ def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Req
     for item in wrong_item_ids(exchange):
         if item.mixed_up is mixed_up and item.edit is not None:
             title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
-            yield (item.edit,), rule.repair("request", "safe", title, item.place, before=item.id)
+            yield (item.edit,), rule.repair("request", "safe", title, item.pointer, before=item.id)
 
 
 class ItemIds(PassingRewriter):

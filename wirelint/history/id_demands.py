@@ -252,10 +252,6 @@ class ItemId:
     refused: bool
     edit: Edit | None
 
-    @property
-    def place(self) -> str:
-        return f"{self.pointer}/id"
-
 
 def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
     """Yield the items of a request whose ids the target refuses, in order."""
@@ -280,7 +276,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
         # Without its id the server may lose a thought.
         edit = None if kind == "reasoning" else Edit("remove", f"/input/{n}/id")
         what = f"`{name}` item" if (name := text(item.get("name"))) else f"{kind} item"
-        yield ItemId(f"/input/{n}", id_, what, fault, mix is not None, n in refused, edit)
+        yield ItemId(f"/input/{n}/id", id_, what, fault, mix is not None, n in refused, edit)
 
 
 def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
