@@ -334,7 +334,7 @@ class TextRewriter:
 
     def forget(self) -> None:
         """Break reference cycles when the reply is over: collecting them as garbage would stop the proxy for a while."""
-        for block in self._blocks.values():
+        for block in set(self._blocks.values()):  # a block may have two numbers
             del block.decider
             block.queue.clear()
         self._blocks.clear()
