@@ -41,8 +41,8 @@ _TOKEN_BODY = re.compile(r"[-+.0-9A-Za-z]*")
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][+-]?[0-9]*)?)?|[eE][+-]?[0-9]*)?)?")
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
-_ESCAPABLE = frozenset('"\\/bfnrt')
-_HEX = frozenset("0123456789abcdefABCDEF")
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_ESCAPE_BEGUN = re.compile(r"\\u[0-9a-fA-F]{0,3}")
 _DEEPEST_SCANNED = 1000
 """Depth beyond which JSON parsers stop, and so does the scanner."""
 
@@ -187,22 +187,14 @@ class Scanner:
         return end + 1
 
     def _escaped(self, piece: str, place: int, base: int) -> int:
-        character = piece[place]
-        whole = False
-        if self._escape == "\\":
-            whole = character in _ESCAPABLE
-            allowed = whole or character == "u"
-        else:
-            allowed = character in _HEX
-            whole = allowed and len(self._escape) == 5
-        if not allowed:
-            self.broken = base + place
-            return place
-        self._escape += character
-        if whole:
+        self._escape += piece[place]
+        if _ESCAPE.fullmatch(self._escape):
             if self.in_key:
                 self._key_text(self._escape)
             self.at = At.STRING
+        elif not _ESCAPE_BEGUN.fullmatch(self._escape):
+            self.broken = base + place
+            return place
         return place + 1
 
     # --- between tokens -----------------------------------------------------------------------------------------------

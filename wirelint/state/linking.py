@@ -132,14 +132,9 @@ class Index:
         for mark in marks:
             prune(self._nodes, mark, node.number)
 
-    def newest(self, mark: bytes | str) -> Iterator[Node]:
-        """Yield the nodes with a mark, the latest first."""
-        return reversed(self._nodes.get(mark, {}).values())
-
-    def latest(self, mark: bytes | str) -> dict[int, Node]:
-        """Return the last nodes with a mark by their numbers, the latest last."""
-        found = self._nodes.get(mark, {})
-        return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
+    def latest(self, mark: bytes | str) -> list[Node]:
+        """Return the last nodes with a mark, the latest last."""
+        return [*islice(reversed(self._nodes.get(mark, {}).values()), COMPARED)][::-1]
 
 
 def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
@@ -404,7 +399,7 @@ class Lineage:
             edited.append((node, turns[at - 1]))
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, answer = turns[at : at + 1], turns[at + 1]
-            nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
+            nodes = node.children if node is not None else self._openings.latest(mark_of(asked))
             alike = [
                 one
                 for one in reversed(nodes[-COMPARED:])
@@ -440,12 +435,9 @@ class Lineage:
 
     def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
         """Yield the latest nodes that gave an answer, or issued the ids of its calls."""
-        seen: dict[int, Node] = {}
-        for plain in drawn_ids(turn.calls):
-            seen.update(self._calls.latest(plain))
-        answered = self._answers.latest(turn.mark)
-        seen.update({number: node for number, node in answered.items() if node.scope == scope})
-        yield from seen.values()
+        called = [node for plain in drawn_ids(turn.calls) for node in self._calls.latest(plain)]
+        answered = [node for node in self._answers.latest(turn.mark) if node.scope == scope]
+        yield from dict.fromkeys([*called, *answered])
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
         """Return the node whose summary begins a history."""
@@ -453,7 +445,7 @@ class Lineage:
             return None
         hits: dict[int, list[Node]] = {}
         for line in quoted_lines(turns[0].text):
-            for node in self._lines.latest(line).values():
+            for node in self._lines.latest(line):
                 if node.scope.client != scope.client:
                     continue
                 hits.setdefault(node.number, []).append(node)
@@ -465,8 +457,8 @@ class Lineage:
     def _beside(self, place: Place, scope: Scope) -> Place | None:
         """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
         parent, made = place.parent, place.answers
-        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(place.added))
-        for one in islice(newest, COMPARED):
+        alike = parent.children[-COMPARED:] if parent is not None else self._openings.latest(mark_of(place.added))
+        for one in reversed(alike):
             given = [(answer.mark, answer.ids) for answer in one.answers]
             same = bool(made) and all((turn.mark, turn.ids) in given for turn in made)
             again = same or (one.broken and not one.children)
