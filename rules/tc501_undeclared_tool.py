@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from wirelint.apis.openai_responses_items import BUILT_IN
+from wirelint.apis.openai_responses import BUILT_IN
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start

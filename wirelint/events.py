@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from wirelint.model import (
+    NOWHERE,
     Arguments,
     Choice,
     Fault,
@@ -203,6 +204,12 @@ class _Block:
     id: str | None = None
     name: str | None = None
 
+    def part(self) -> Part | None:
+        start = self.start
+        if start.kind == "tool_call":
+            start = start._replace(id=self.id or None, name=self.name or None)
+        return part_of(start, "".join((*self.joined, *self.texts)), self.events.copy(), tuple(self.pieces))
+
 
 class Fold:
     """Assembler of a reply from its events. Push every event and call `reply()`, which may be called at any time."""
@@ -299,17 +306,18 @@ class Fold:
             block.texts.clear()
 
     def _choice(self, number: int) -> Choice:
-        made = [_part(block) for block in self._blocks.values() if block.start.choice == number]
+        made = [block.part() for block in self._blocks.values() if block.start.choice == number]
         parts = tuple([part for part in made if part is not None])
         reason, pointer, event = self._choices.get(number, (None, "", None))
         return Choice(number, parts, reason, pointer, event)
 
 
-def _part(block: _Block) -> Part | None:
-    start = block.start
-    text = "".join((*block.joined, *block.texts))
-    events = block.events.copy()
-    event = block.pieces[0].event if block.pieces else None
+def part_of(start: Start, text: str, events: Offsets = NOWHERE, pieces: tuple[Piece, ...] = ()) -> Part | None:
+    """Return the part that a block is, from its start, its whole text, and the events that carried them.
+
+    None for text, reasoning and refusals without a character.
+    """
+    event = pieces[0].event if pieces else None
     match start.kind:
         case "text":
             return Text(text, start.pointer, events) if text else None
@@ -318,7 +326,7 @@ def _part(block: _Block) -> Part | None:
         case "refusal":
             return Refusal(text, start.pointer) if text else None
         case "tool_call":
-            return _call(block, text, events)
+            return _call(start, text, events, pieces)
         case "hosted_call":
             return HostedCall(start.id, start.name, start.pointer)
         case "hosted_result":
@@ -335,18 +343,16 @@ def _part(block: _Block) -> Part | None:
     return None
 
 
-def _call(block: _Block, text: str, events: Offsets) -> ToolCall:
-    start = block.start
+def _call(start: Start, text: str, events: Offsets, pieces: tuple[Piece, ...]) -> ToolCall:
     initial = Arguments.of(start.input) if start.input is not None else None
-    arguments = Arguments(text) if text or initial is None else initial
     return ToolCall(
-        id=block.id or None,
-        name=block.name or None,
-        arguments=arguments,
+        id=start.id,
+        name=start.name,
+        arguments=Arguments(text) if text or initial is None else initial,
         pointer=start.pointer,
         form="custom" if start.form == "custom" else "legacy" if start.form == "legacy" else "function",
         start_input=initial if initial is not None and start.input not in ({}, "", []) else None,
         deltas=text,
-        pieces=tuple(block.pieces),
+        pieces=pieces,
         events=events,
     )

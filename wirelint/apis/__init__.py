@@ -1,4 +1,4 @@
-"""The APIs that wirelint understands, one module each. To add one, write its module and list its `ApiSpec` in `APIS`."""
+"""The APIs that wirelint understands. To add one, write its module and list its `ApiSpec` in `APIS`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from wirelint.apis import (
     anthropic,
     bedrock,
     cohere,
-    deepinfra,
     gemini,
     mcp,
-    mistral,
     ollama,
     openai_chat,
     openai_completions,
@@ -36,13 +34,13 @@ APIS: tuple[ApiSpec, ...] = (
     anthropic.API,
     bedrock.API,
     openai_completions.API,
-    deepinfra.API,
+    openai_completions.DEEPINFRA,
     openai_responses.API,
     ollama.CHAT_API,
     ollama.GENERATE_API,
     cohere.API,
     gemini.API,
-    mistral.API,
+    openai_chat.MISTRAL,
     openai_chat.API,
     mcp.API,
 )

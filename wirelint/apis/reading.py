@@ -59,11 +59,6 @@ def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
     return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]
 
 
-def schema(value: Json) -> dict[str, Json] | None:
-    """Return a JSON Schema; None if it is missing or empty."""
-    return value if isinstance(value, dict) and value else None
-
-
 def index_of(item: Mapping[str, Json], position: int) -> int:
     """Return the `index` of an array's item, or its position if it has no numeric index."""
     index = number(item.get("index"))
@@ -86,13 +81,18 @@ def arguments_of(given: Json) -> Arguments:
 
 
 def tool_choice(choice: Json) -> ToolChoice:
-    """Return a tool choice in the form of OpenAI's APIs."""
+    """Return a tool choice in the form of OpenAI's APIs, Anthropic's, or Converse's (`{"any": {}}`)."""
     match choice:
-        case "none" | "NONE":
+        case "none" | "NONE" | {"type": "none"}:
             return ToolChoice("none")
-        case "required" | "any" | "REQUIRED":
+        case "required" | "any" | "REQUIRED" | {"type": "any"} | {"any": _}:
             return ToolChoice("required")
-        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+        case (
+            {"function": {"name": str(name)}}
+            | {"custom": {"name": str(name)}}
+            | {"tool": {"name": str(name)}}
+            | {"name": str(name)}
+        ):
             return ToolChoice("named", name)
         case _:
             return ToolChoice("auto")
@@ -230,7 +230,7 @@ class Documents:
         if self._first is None:
             return []
         violation = StreamViolation("broken-json", self._pieces[0][:60], self._first)
-        self._drop()
+        self._pieces, self._size, self._first = [], 0, None
         return [violation]
 
     def _join(self, frame: Frame, data: str, violations: list[Event]) -> Reading:
@@ -247,13 +247,8 @@ class Documents:
             return Reading([], False, violations)
         violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
         named = frame if frame.event is not None else frame._replace(event=self._first.event)
-        self._drop()
+        self._pieces, self._size, self._first = [], 0, None
         return Reading([(document, _part_of(named, joined))], False, violations)
-
-    def _drop(self) -> None:
-        self._pieces.clear()
-        self._size = 0
-        self._first = None
 
 
 def _part_of(frame: Frame, data: str) -> Frame:

@@ -25,14 +25,13 @@ import zlib
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import ModuleType
-from typing import Literal
 
 import orjson
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_object
 from wirelint.model import FaultKind
-from wirelint.wire.json_bodies import Buffered, Faults, decode
+from wirelint.wire.json_bodies import Faults, Framer, decode
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 CHUNK = "chunk"
@@ -81,10 +80,10 @@ def _ends(buffer: bytes | bytearray) -> Iterator[int]:
         yield end
 
 
-class MessageStream(Buffered):
+class MessageStream(Framer):
     """Incremental parser of one event stream."""
 
-    framing: Literal["messages"] = "messages"
+    framing = "messages"
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,7 +96,6 @@ class MessageStream(Buffered):
         return None if self._botocore is not None else NO_DECODER
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         self._buffer += data
         if self._lost:
             return []
@@ -108,7 +106,6 @@ class MessageStream(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete message, as a separate frame."""
         rest = self._take_rest()
         if not rest:
             return []

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Literal, TypeAlias
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, TypeAlias
 
 import regex
 
@@ -31,18 +32,33 @@ _SHOWN = 60
 Faults: TypeAlias = tuple[tuple[FaultKind, str], ...]
 
 
-class Buffered:
-    """Base of all framers: the bytes that are not yet part of a frame, and the number of the next frame."""
+Framing = Literal["whole", "events", "lines", "array", "messages"]
+"""Form of a body: one document, server-sent events, JSON lines, a JSON array, an AWS event stream."""
 
-    streamed = True
+
+class Framer(ABC):
+    """Splitter of a body into frames. Do not call `feed` after `close`."""
+
+    streamed: ClassVar[bool] = True
+    framing: ClassVar[Framing]
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._number = 0
+        """Number of the next frame."""
 
     @property
     def waiting(self) -> bytes:
+        """Bytes received that are not yet part of a frame."""
         return bytes(self._buffer)
+
+    @abstractmethod
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames completed by `data`, in order."""
+
+    @abstractmethod
+    def close(self) -> list[Frame]:
+        """Return the bytes after the last complete frame, as a separate frame."""
 
     def _take_rest(self) -> bytes:
         rest = bytes(self._buffer)
@@ -64,11 +80,11 @@ def evidence(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-class WholeBody(Buffered):
+class WholeBody(Framer):
     """Framer that collects a whole body and returns it as one frame at the end."""
 
     streamed = False
-    framing: Literal["whole"] = "whole"
+    framing = "whole"
 
     def feed(self, data: bytes) -> list[Frame]:
         self._buffer += data
@@ -90,10 +106,10 @@ TYPES = frozenset({
 """Content types that declare JSON lines."""
 
 
-class JsonLines(Buffered):
+class JsonLines(Framer):
     """Incremental parser of JSON lines."""
 
-    framing: Literal["lines"] = "lines"
+    framing = "lines"
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +118,6 @@ class JsonLines(Buffered):
         """Offset of the last line in the buffer. All lines before it are blank."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
             return [self._frame(data)]  # one line per chunk, as most servers send them
         self._buffer += data
@@ -121,7 +136,6 @@ class JsonLines(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last line feed, as a separate frame."""
         rest = self._take_rest()
         self._searched = self._line = 0
         if not rest:
@@ -155,10 +169,10 @@ def looks_like_array(head: bytes) -> bool | None:
     return None if _HEAD.fullmatch(head, partial=True) else False
 
 
-class ArrayStream(Buffered):
+class ArrayStream(Framer):
     """Incremental parser of one array."""
 
-    framing: Literal["array"] = "array"
+    framing = "array"
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +184,6 @@ class ArrayStream(Buffered):
         self._ended = self._broken = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         self._buffer += data
         frames: list[Frame] = []
         buffer, start, position = self._buffer, 0, self._scanned
@@ -195,7 +208,6 @@ class ArrayStream(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete element, as a separate frame."""
         rest = self._take_rest()
         if not rest:
             return []
