@@ -13,9 +13,9 @@ repair, streamed or whole. The watchers (`argument_watchers`) find that place wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
@@ -41,8 +41,6 @@ from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
 
 _BLANK = " \t\r\n"
-Tools: TypeAlias = Callable[["str | None"], "Tool | None"]
-"""Lookup of the declared tool of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +70,14 @@ class Change:
 # --- several values ----------------------------------------------------------------------------------------------------
 
 
-def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
-    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess.
-
-    `parallel`: the client allows several calls.
-    """
+def separate_values(call: ToolCall, request: Request | None) -> Change | None:
+    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess."""
     found = concatenated(call)
     if found is None:
         return None
     if found.start:
-        return _one_source(call, found, tools)
+        return _one_source(call, found, request)
+    parallel = request is None or request.parallel_tool_calls is not False
     match found.shape:
         case "equal" if all(piece.name in (None, "", call.name) for piece in call.pieces):
             filled = (number for number, value in enumerate(found.values) if is_filled(value))
@@ -95,7 +91,7 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
                 if not is_filled(value):
                     continue
                 name, id_ = _label(call, found.source, number)
-                if not isinstance(value, dict) or not accepts(tools(name), value):
+                if not isinstance(value, dict) or not accepts(_tool(request, name), value):
                     return None
                 key = f"{name} {canonical(value)}"
                 if key not in seen:
@@ -111,8 +107,12 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
             title, done = "pass on what each delta adds", "passed on what each delta adds"
             return Change(text, "safe", title, done, offset=found.offset)
         case "continues":
-            return _joined(call, call.arguments, found.offset, tools)
+            return _joined(call, call.arguments, call.arguments.text[found.offset :], found.offset, request)
     return None
+
+
+def _tool(request: Request | None, name: str | None) -> Tool | None:
+    return request.tool(name) if request is not None else None
 
 
 def _piece(arguments: Arguments, number: int) -> str:
@@ -132,27 +132,23 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
     return name, next((piece.id for piece in given if piece.id and piece.id != call.id), None)
 
 
-def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
+def _joined(call: ToolCall, first: Arguments, rest: str, offset: int, request: Request | None) -> Change | None:
     """Return the object of a complete object and the members that follow it, if nothing is lost."""
-    begun = first.values[0]
-    if not isinstance(begun, dict):
+    begun, more = first.values[0], rest.lstrip(_BLANK)
+    if not isinstance(begun, dict) or not more.startswith(","):
         return None
-    end = first.ends[0]
-    more = first.text[end:].lstrip(_BLANK) if rest is None else rest.lstrip(_BLANK)
-    if not more.startswith(","):
-        return None
-    text = first.text[: end - 1] + (more if begun else more[1:])
+    text = first.text[: first.ends[0] - 1] + (more if begun else more[1:])
     value = Arguments(text).mapping
     added = Arguments("{" + more[1:]).mapping
     if value is None or added is None or added.keys() & begun.keys() or not added:
         return None
-    if accepts(tools(call.name), value) is False:
+    if accepts(_tool(request, call.name), value) is False:
         return None
     title, done = f"join the parts: {excerpt(text)}", f"joined the parts of the arguments: {excerpt(text)}"
     return Change(text, "unsafe", title, done, offset=offset)
 
 
-def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
+def _one_source(call: ToolCall, found: Concatenated, request: Request | None) -> Change | None:
     """Return the deltas instead of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
     deltas = found.source
@@ -163,24 +159,18 @@ def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | N
             done = "kept one of the start's input and the deltas, which say the same"
             return Change(text, "safe", f"keep one value: {excerpt(text)}", done)
         case "continues":
-            return _joined(call, call.start_input, 0, tools, call.deltas) if not deltas.values else None
+            return _joined(call, call.start_input, call.deltas, 0, request) if not deltas.values else None
         case "differ":
-            return _deltas_win(call, deltas, tools)
+            start, won = call.start_input.value, deltas.mapping
+            if not isinstance(start, dict) or won is None:
+                return None
+            if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
+                what = "the deltas, which say all that the start does"
+                return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
+            if accepts(_tool(request, call.name), won):
+                title = "keep the deltas, drop the input of the start"
+                return Change(call.deltas, "unsafe", title, "kept the deltas, dropped the input of the start")
     return None
-
-
-def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | None:
-    assert call.start_input is not None
-    start, won = call.start_input.value, deltas.mapping
-    if not isinstance(start, dict) or won is None:
-        return None
-    if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
-        what = "the deltas, which say all that the start does"
-        return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
-    if not accepts(tools(call.name), won):
-        return None
-    title, done = "keep the deltas, drop the input of the start", "kept the deltas, dropped the input of the start"
-    return Change(call.deltas, "unsafe", title, done)
 
 
 # --- no JSON object ----------------------------------------------------------------------------------------------------
@@ -209,28 +199,27 @@ def write_as_text(call: ToolCall) -> Change:
 def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
     """Return arguments with converted types, or without their wrapper, if that makes them valid."""
     arguments = call.arguments.mapping
-    inner = unwrapped(arguments, tool)
-    if inner is not None and concatenated(call) is None:
-        fitting = inner if schema.accepts(inner) else schema.coerced(inner)
-        text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
-        if text is not None:
-            what = "the arguments out of their wrapper"
-            return Change(text, "unsafe", f"take {what}", f"took {what}")
-    coerced = schema.coerced(arguments) if arguments is not None and concatenated(call) is None else None
-    if arguments is None or not isinstance(coerced, dict):
+    if arguments is None or concatenated(call) is not None:
         return None
-    text = _from(call.arguments.text, coerced, KindWatcher(tool))
-    if text is None:
+    inner = unwrapped(arguments, tool)
+    fitting = inner if inner is None or schema.accepts(inner) else schema.coerced(inner)
+    text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
+    if text is not None:
+        what = "the arguments out of their wrapper"
+        return Change(text, "unsafe", f"take {what}", f"took {what}")
+    coerced = schema.coerced(arguments)
+    text = _from(call.arguments.text, coerced, KindWatcher(tool)) if isinstance(coerced, dict) else None
+    if text is None or not isinstance(coerced, dict):
         return None
     changed = ", ".join([name for name, value in coerced.items() if arguments[name] is not value][:4])
     return Change(text, "unsafe", f"coerce the type of {changed}", f"coerced the type of {changed}")
 
 
-def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
+def unwrapped(arguments: dict[str, Json], tool: Tool) -> dict[str, Json] | None:
     """Return the object in `{"arguments": {…}}`, or in a whole call in place of its arguments, if it fits the schema."""
     properties = properties_of(tool.schema)
-    wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
-    if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
+    wrappers = [key for key in arguments if key in WRAPPERS and key not in properties]
+    if len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
         return None
     if arguments.get("name", tool.name) != tool.name:
         return None
@@ -315,7 +304,7 @@ def _damaged(call: ToolCall, request: Request, place: str, given: Json) -> PastF
     read = replace(call, arguments=Arguments(given), start_input=None)
     if (several := concatenated(read)) is not None:
         words = f"several values: {excerpt(given, 60)}"
-        change = separate_values(read, lambda _: None)
+        change = separate_values(read, None)
         if change is not None and not change.separated:
             return PastFault(call, words, change.text, change.safety, concatenated=True)
         first = next((one for one in several.source.values if is_filled(one)), None)

@@ -76,9 +76,7 @@ class SeparateValues(ArgumentRewriter):
         return not call.length or super().over_at_close(call)
 
     def judge(self, call: ToolCall) -> Change | None:
-        request = self._context.exchange.request
-        parallel = request is None or request.parallel_tool_calls is not False
-        return separate_values(call, self._tool, parallel=parallel)
+        return separate_values(call, self._context.exchange.request)
 
 
 class CompleteJson(ArgumentRewriter):
