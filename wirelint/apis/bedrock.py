@@ -222,7 +222,7 @@ def _start_of(
     """Return the start of a block of a whole message, or of one that an event starts."""
     kind, name = _kind_of(block)
     tool = mapping(block.get("toolUse"))
-    id_ = text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId"))
+    id_ = text((tool or mapping(block.get("toolResult"))).get("toolUseId"))
     called = text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name
     given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
     value = given if kind == "tool_call" else None
