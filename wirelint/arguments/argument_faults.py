@@ -230,7 +230,11 @@ def concatenated(call: ToolCall) -> Concatenated | None:
         return Concatenated((*call.start_input.values, *deltas.values), deltas, shape, start=True)
     value = call.arguments.value
     arguments = Arguments(value) if isinstance(value, str) else call.arguments  # a client decodes them, too
-    if not arguments.values or (len(arguments.values) == 1 and not _continues(arguments)):
+    rest = arguments.rest
+    # Another object, or more members, may follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`.
+    begins = rest[:1] in ("{", ",") and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"')
+    continues = bool(arguments.values) and isinstance(arguments.values[0], dict) and begins
+    if not arguments.values or (len(arguments.values) == 1 and not continues):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
     return Concatenated(arguments.values, arguments, _shape(arguments), start=False, offset=offset)
@@ -262,14 +266,6 @@ def is_broken(text: str) -> bool:
     scanner = Scanner()
     scanner.feed(text)
     return scanner.is_wrong
-
-
-def _continues(arguments: Arguments) -> bool:
-    """Return True if another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
-    rest = arguments.rest
-    return (
-        isinstance(arguments.values[0], dict) and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"') and rest[:1] in ("{", ",")
-    )
 
 
 def _shape(*sources: Arguments) -> Literal["equal", "differ", "continues", "cut"]:

@@ -205,7 +205,8 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
     found: list[tuple[str, str]] = []
     clean = True
     for key, value in arguments.items():
-        name = _name(key, properties, arguments)
+        name = key if key in properties else _KEY_TAG.sub("", key)
+        name = name if name in properties and name not in arguments else key
         if name != key:
             found.append((f"the key {key!r}", key.replace(name, "", 1)))
         tail = _tail(value, key, arguments, request) if isinstance(value, str) else ""
@@ -221,14 +222,6 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
         return None
     where = " and ".join(place for place, _ in found[:3])
     return Polluted(where, found[0][1].strip(), cleaned if clean else None)
-
-
-def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
-    """Return the declared parameter for a key with tags; the key itself without one."""
-    if key in properties or not _KEY_TAG.search(key):
-        return key
-    name = _KEY_TAG.sub("", key)
-    return name if name in properties and name not in arguments else key
 
 
 def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) -> str:

@@ -96,8 +96,12 @@ class Validator:
             for step in violation.path:
                 holder[place] = copy.copy(holder[place])
                 holder, place = holder[place], step
-            read = _read_as(holder[place], violation.types)
-            if type(read) is type(holder[place]):  # it spells none of the types
+            given = read = holder[place]
+            if isinstance(given, str):
+                read = coerce(given, {"type": [*sorted(violation.types)]})
+            elif isinstance(given, int | float) and "string" in violation.types:
+                read = _json(given)
+            if type(read) is type(given):  # it spells none of the types
                 return None
             holder[place] = read
         return made[0] if self.accepts(made[0]) else None
@@ -273,17 +277,6 @@ def _json(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         return str(value)
-
-
-# --- coercion --------------------------------------------------------------------------------------------------------
-
-
-def _read_as(value: Json, types: frozenset[str]) -> Json:
-    if isinstance(value, str):
-        return coerce(value, {"type": [*sorted(types)]})
-    if isinstance(value, int | float) and "string" in types:
-        return _json(value)
-    return value
 
 
 # Kinds of values that a schema allows at a place.

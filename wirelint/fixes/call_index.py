@@ -342,13 +342,17 @@ class CallNumbers(_UpdateJudge):
             self._open.discard(before)
             self._open.add(block)
             self._now[update.block] = block
+            given: Json = None if self._own.arguments == "text" else {}
+            if given is not None and update.frame is not None and '"content_block"' in (update.frame.data or ""):
+                content = (Arguments(update.frame.data or "").mapping or {}).get("content_block")
+                given = content.get("input") if isinstance(content, dict) else {}
             start = first._replace(
                 block=block,
                 frame=update.frame,
                 wire_index=None,
                 id=id_,
                 name=name,
-                input=self._input(update.frame),
+                input=given,
                 item=max(update.item, 0),
             )
             return *closed, start
@@ -372,12 +376,3 @@ class CallNumbers(_UpdateJudge):
         if block == event.block:
             return (event._replace(),) if block in self._unnumbered else (event,)
         return (event._replace(block=block),)
-
-    def _input(self, frame: Frame | None) -> Json:
-        """Return the input of a block that began under the index of another."""
-        if self._own.arguments == "text":
-            return None
-        if frame is None or frame.data is None or '"content_block"' not in frame.data:
-            return {}
-        block = (Arguments(frame.data).mapping or {}).get("content_block")
-        return block.get("input") if isinstance(block, dict) else {}

@@ -154,13 +154,16 @@ def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]
     """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text."""
     # Each option begins with a literal character, so `re` is quick.
     options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
-    options += [*map(_end, _ENDS), _escaped_line(), *_CUT_ESCAPES]
+    # The tag before an escaped line end, as the markup before an end of a thought, may be in an earlier text.
+    line = re.escape(_ESCAPED_LINE)
+    behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
+    options += [*map(_end, _ENDS), rf"{line}(?:{'|'.join(behind)})", *_CUT_ESCAPES]
     options += [NO_TAG * (first == ">") + option for first, option in _options(literals).items()]
     for first, rest in _options(words).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
     for first, rest in _options(glued).items():
-        behind = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
-        options.append(first + behind + rest.removeprefix(first))
+        before = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
+        options.append(first + before + rest.removeprefix(first))
     return "|".join(options)
 
 
@@ -170,13 +173,6 @@ def _end(last: str) -> str:
     cut = {tail[-size:] for tail in tails for size in range(1, len(tail))}
     behind = [rf"(?<=\A{re.escape(tail)})" for tail in sorted(cut)] + [rf"(?<={re.escape(tail)})" for tail in tails]
     return rf"{re.escape(last)}(?:{'|'.join(behind)})"
-
-
-def _escaped_line() -> str:
-    """Return the pattern source of an escaped line end that may follow a tag. The tag may be in an earlier text."""
-    line = re.escape(_ESCAPED_LINE)
-    behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
-    return rf"{line}(?:{'|'.join(behind)})"
 
 
 def _options(literals: Iterable[str]) -> dict[str, str]:

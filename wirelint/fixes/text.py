@@ -285,7 +285,14 @@ class TextRewriter:
                 return self._start(event)
             case Close(number):
                 block = self._blocks.get(number)
-                return self._close(block, event) if block is not None else self._other(event, number)
+                if block is None:
+                    return self._other(event, number)
+                candidate = self._candidates[block.choice]
+                out = self._pause(candidate, "other", but=block)
+                if block.undecided:
+                    block.decider.pause("close")
+                candidate.queue.append(Item(event, block, block.length, block.length))
+                return [*out, *self._flush(candidate)]
             case CallUpdate(number):
                 return self._other(event, number)
             case Finish(choice):
@@ -393,14 +400,6 @@ class TextRewriter:
             event = event if block.number == event.block else event._replace(block=block.number)
             return (event,) if not out else [*out, event]
         candidate.queue.append(Item(event, block, start, block.length))
-        return [*out, *self._flush(candidate)]
-
-    def _close(self, block: TextBlock, event: Close) -> Iterable[Event]:
-        candidate = self._candidates[block.choice]
-        out = self._pause(candidate, "other", but=block)
-        if block.undecided:
-            block.decider.pause("close")
-        candidate.queue.append(Item(event, block, block.length, block.length))
         return [*out, *self._flush(candidate)]
 
     def _stop_all(self, event: Event) -> Iterable[Event]:

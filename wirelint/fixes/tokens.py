@@ -184,7 +184,10 @@ class TokenDecider(TextDecider):
             return "no"  # no overrun begins with it
         if _FENCE_LINE.match(text, text.rfind("\n", 0, place) + 1):
             return "later"  # backticks in the rest of the line would make it no beginning of a fence
-        framing = self._framing(text) if self._stripper.unsafe else None
+        # The framing is computed once for all tokens of a text, since it reads all markup.
+        if self._stripper.unsafe and (self._framed is None or self._framed[0] != text):
+            self._framed = text, self._framer.framing(text)
+        framing = self._framed[1] if self._framed is not None else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
             return "no"
@@ -195,12 +198,6 @@ class TokenDecider(TextDecider):
             return "later"
         self._cut_at(text, self._end_before(text, done.trailing), last.token)
         return "yes"
-
-    def _framing(self, text: str) -> Framing | None:
-        """Return the framing of the text, computed once for all of its tokens, since it reads all markup."""
-        if self._framed is None or self._framed[0] != text:
-            self._framed = text, self._framer.framing(text)
-        return self._framed[1]
 
     def _cut_at(self, text: str, place: int, token: str) -> None:
         start = place + self._shift

@@ -149,18 +149,15 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
     last = turns.pop() if turns and turns[-1][0].role != "assistant" else []
     calls = [call for message in (turns[-1] if turns else ()) for call in message.calls]
     for result in (result for message in last for result in message.results):
-        call = _call_of(result, calls)
+        if result.call_id is not None:
+            call = next((call for call in calls if call.id == result.call_id), None)
+        else:
+            named = [call for call in calls if call.name == result.name]
+            call = named[0] if len(named) == 1 else None
         if call is None and result.call_id and (issued := ledger.named(result.call_id, conversation)) is not None:
             call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), "")
         if call is not None and call.name:
             yield Back(call, result, request.tool(call.name))
-
-
-def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
-    if result.call_id is not None:
-        return next((call for call in calls if call.id == result.call_id), None)
-    named = [call for call in calls if call.name == result.name]
-    return named[0] if len(named) == 1 else None
 
 
 def never_ran(tool: Tool, wire: McpLedger) -> str:

@@ -307,7 +307,13 @@ def restore(id_: str, name: str | None) -> Origin | None:
         return inner or Origin(plain, "white space or quotes around it", "high")
     if "%" in id_ and form_of(unquote(id_)) is not None:
         return Origin(unquote(id_), "percent escapes", "high")
-    return _split(id_) or _unstrip(id_)
+    if (joined := _split(id_)) is not None:
+        return joined
+    for pattern, original in _STRIPPED:
+        if found := pattern.fullmatch(id_):
+            before = found.expand(original)
+            return Origin(before, alteration(before, id_), "medium")
+    return None
 
 
 def native_id(id_: str, name: str | None) -> str | None:
@@ -348,12 +354,4 @@ def _split(id_: str) -> Origin | None:
         return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")
     if suffixed := _EDITOR_SUFFIX.fullmatch(id_):
         return Origin(suffixed["id"], "an editor's suffix", "high")
-    return None
-
-
-def _unstrip(id_: str) -> Origin | None:
-    for pattern, original in _STRIPPED:
-        if found := pattern.fullmatch(id_):
-            before = found.expand(original)
-            return Origin(before, alteration(before, id_), "medium")
     return None

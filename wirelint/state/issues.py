@@ -18,7 +18,7 @@ import dataclasses
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
@@ -135,7 +135,10 @@ class Issues:
             content = contents.at(finding)
             said = "\n".join((finding.code, finding.severity, finding.message))
             key = hashlib.blake2b(said.encode("utf-8", "surrogatepass") + b"\0" + content, digest_size=8).hexdigest()
-            entries = self._entries(key, reach)
+            entries: dict[int, _Entry] = {}  # of the conversation, and of its trunks up to the branching points
+            for name, last in reversed(reach):
+                own_entries = self._books.get(name, _NONE).entries.get(key, {})
+                entries.update((number, one) for number, one in own_entries.items() if one.number <= last)
             number = taken.get(key, 0)
             if finding.side == "response":  # earlier exchanges' faults are not those of this reply
                 own = (number for number, one in entries.items() if one.first == exchange.id)
@@ -203,14 +206,6 @@ class Issues:
                     book.replies[entry.reply].remove(entry)
                     if not book.replies[entry.reply]:
                         del book.replies[entry.reply]
-
-    def _entries(self, key: str, reach: Reach) -> Mapping[int, _Entry]:
-        """Return the issues of a conversation and of its trunks up to the branching points."""
-        found: dict[int, _Entry] = {}
-        for name, last in reversed(reach):
-            entries = self._books.get(name, _NONE).entries.get(key, {})
-            found.update((number, one) for number, one in entries.items() if one.number <= last)
-        return found
 
 
 def _rank(finding: Finding) -> int:

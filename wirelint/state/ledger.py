@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -192,8 +192,12 @@ class Ledger:
             drop_oldest(self._complaints, _MOST_COMPLAINTS)
         self._note_thought(exchange)
         self._issues.record(exchange, findings, self._lineage.number)
-        for issued in _issued(exchange, self._lineage.number):
-            self._add(conversation, issued)
+        # A call counts under every id that it had: from the upstream, and to the client.
+        for reply in (exchange.reply, exchange.delivered):
+            for call in reply.calls if reply is not None else ():
+                name, text = call.name or "", call.arguments.text
+                for id_ in ids_of(call, exchange.api):
+                    self._add(Issued(id_, name, text, exchange.id, conversation, self._lineage.number, exchange.api))
         self._keep_state(exchange)
         turn = exchange.request.turn if exchange.request is not None and exchange.request.has_history else ()
         for id_ in [result.call_id for message in turn for result in message.results if result.call_id]:
@@ -254,7 +258,8 @@ class Ledger:
                 return found
         return next(reversed(places.values()))
 
-    def _add(self, conversation: str | None, issued: Issued) -> None:
+    def _add(self, issued: Issued) -> None:
+        conversation = issued.conversation
         memory = self._memories.setdefault(conversation, _Memory())
         if (before := memory.calls.get(issued.id)) is not None:
             if (before.name, before.arguments) == (issued.name, issued.arguments):
@@ -321,12 +326,3 @@ class Unnamed(Exchange):
         if find is not None:
             return find()
         return name_of(self.request, self.request_headers) if self.request is not None else None
-
-
-def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
-    """Yield the calls of an exchange under every id they had: from the upstream, and to the client."""
-    for reply in (exchange.reply, exchange.delivered):
-        for call in reply.calls if reply is not None else ():
-            name, text = call.name or "", call.arguments.text
-            for id_ in ids_of(call, exchange.api):
-                yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)

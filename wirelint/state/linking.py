@@ -416,7 +416,10 @@ class Lineage:
         return _Found(node, at, tuple(edited))
 
     def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
-        candidates = list(self._candidates(turns[at], scope))
+        # The latest nodes that issued the ids of the turn's calls, or gave this answer.
+        called = [node for plain in drawn_ids(turns[at].calls) for node in self._calls.latest(plain)]
+        answered = [node for node in self._answers.latest(turns[at].mark) if node.scope == scope]
+        candidates = list(dict.fromkeys([*called, *answered]))
         if len(candidates) > 1 and at:
             asked = turns[at - 1].mark
             near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
@@ -432,12 +435,6 @@ class Lineage:
             if sum((one.whole, one.like, one.turns) == equal for one, _ in judged) > 1:
                 return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
-
-    def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
-        """Yield the latest nodes that gave an answer, or issued the ids of its calls."""
-        called = [node for plain in drawn_ids(turn.calls) for node in self._calls.latest(plain)]
-        answered = [node for node in self._answers.latest(turn.mark) if node.scope == scope]
-        yield from dict.fromkeys([*called, *answered])
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
         """Return the node whose summary begins a history."""

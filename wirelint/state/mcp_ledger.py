@@ -200,7 +200,10 @@ class McpLedger:
     def _server(self, key: str) -> _Server:
         found = self._servers.get(key)
         if found is None:
-            found = self._servers[key] = _Server(names=_names_in(key))
+            # Clients may name a server after parts of its host and path.
+            host, _, path = key.partition("/")
+            pieces = (*host.partition(":")[0].split("."), *path.split("/"))
+            found = self._servers[key] = _Server(names={plain(piece) for piece in pieces if len(piece) > 2})
         self._servers.move_to_end(key)
         return found
 
@@ -284,12 +287,6 @@ def _endpoint_query(exchange: Exchange) -> str:
     if isinstance(first, Rpc) and first.method == "endpoint" and isinstance(first.value, str):
         return urlsplit(first.value.strip()).query
     return ""
-
-
-def _names_in(key: str) -> set[str]:
-    """Return names that clients may give a server: parts of its host and path."""
-    host, _, path = key.partition("/")
-    return {plain(piece) for piece in (*host.partition(":")[0].split("."), *path.split("/")) if len(piece) > 2}
 
 
 def _parameters(schema: Json) -> frozenset[str] | None:
