@@ -132,9 +132,4 @@ def _evidence(call: ToolCall, found: Concatenated) -> str:
 
 
 def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
-    request = exchange.request
-    if not has_ended(exchange, choice, call):
-        return None
-    tools = request.tool if request is not None else lambda _: None
-    parallel = request is None or request.parallel_tool_calls is not False
-    return fix_of(separate_values(call, tools, parallel=parallel))
+    return fix_of(separate_values(call, exchange.request)) if has_ended(exchange, choice, call) else None

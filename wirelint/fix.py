@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from wirelint.events import Close, Delta, Done, Event, Finish, Start
 from wirelint.model import Exchange, Json, Request, Side
@@ -115,8 +115,9 @@ class RewriteContext:
 
     @property
     def asks_for_counts(self) -> bool:
-        """Return True if a fix of the request asks for token counts that the client did not ask for."""
-        return asks_for_counts(self.own, self.exchange.request)
+        """Return True if a fix of the request asks for token counts, and the client's own request does not say."""
+        own, sent = self.own, self.exchange.request
+        return own is not None and sent is not None and own.wants_usage is None and sent.wants_usage is True
 
     def event_number(self, event: Event) -> int | None:
         """Return the number of the stream event that `event` was read from; None in a whole body."""
@@ -131,11 +132,6 @@ class RewriteContext:
         """Return 64 hexadecimal digits for an id, new at every call, and equal in every run over the exchange."""
         self._minted += 1
         return hashlib.sha256(f"{self.exchange.id}/{self._minted}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def asks_for_counts(own: Request | None, sent: Request | None) -> bool:
-    """Return True if the forwarded request asks for token counts, and the client's own does not say."""
-    return own is not None and sent is not None and own.wants_usage is None and sent.wants_usage is True
 
 
 class Rewriter(Protocol):
@@ -185,7 +181,10 @@ class PassingRewriter:
         return ()
 
 
-class WaitingRewriter:
+E = TypeVar("E", bound=Event)
+
+
+class WaitingRewriter(Generic[E]):
     """A rewriter that holds an event and all later ones until a later event decides about the first.
 
     `take` gets the events while nothing is held. To start holding it calls `wait_for` and returns nothing. `decides` then
@@ -197,6 +196,8 @@ class WaitingRewriter:
     heeds_text: ClassVar[bool] = False
     most_waiting: ClassVar[int] = 256
 
+    _first: E
+
     def __init__(self) -> None:
         self._held: list[Event] = []
 
@@ -207,12 +208,12 @@ class WaitingRewriter:
     def push(self, event: Event) -> Iterable[Event]:
         if not self._held:
             return self.take(event)
-        decided = self.decides(self._held[0], event)
+        decided = self.decides(self._first, event)
         if decided is None and len(self._held) < self.most_waiting:
             self._held.append(event)
             return ()
         held, self._held = self._held, []
-        out = list(self.settle(held, event, bool(decided)))
+        out = list(self.settle(self._first, held[1:], event, bool(decided)))
         for one in (*held[1:], event):
             out += self.push(one)
         return out
@@ -221,8 +222,9 @@ class WaitingRewriter:
         held, self._held = self._held, []
         return held
 
-    def wait_for(self, event: Event) -> Iterable[Event]:
+    def wait_for(self, event: E) -> Iterable[Event]:
         """Start to hold events back, from this one on."""
+        self._first = event
         self._held.append(event)
         return ()
 
@@ -230,13 +232,13 @@ class WaitingRewriter:
         """Return the events to send instead of `event` while nothing is held."""
         return (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
+    def decides(self, first: E, event: Event) -> bool | None:
         """Return the decision on the first held event, given the next event; None if it is still open."""
         return False
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        """Return the events to send instead of the first of `held`. `event` is the event that decided."""
-        return held[:1]
+    def settle(self, start: E, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        """Return the events to send instead of the first held event. `event`, after the `later` ones, decided."""
+        return (start,)
 
 
 def first_frame(events: Iterable[Event]) -> int | None:

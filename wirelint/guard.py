@@ -44,8 +44,7 @@ def as_exception(error: BaseException) -> Exception:
 
 
 def _may_be_interrupted() -> bool:
-    """Return True if Ctrl-C raises KeyboardInterrupt here. It does not where an event loop handles the signal, as in
-    mitmproxy."""
+    """Return True if Ctrl-C raises KeyboardInterrupt here: not where an event loop handles it, as in mitmproxy."""
     main = threading.current_thread() is threading.main_thread()
     return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

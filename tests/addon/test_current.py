@@ -18,7 +18,7 @@ EXCHANGE = some(
 @pytest.mark.parametrize("placed", [True, False], ids=["placed", "not placed yet"])
 def test_what_waits_comes_first(placed: bool) -> None:
     ledger = Ledger()
-    current = CurrentLedger(lambda: ledger, lambda: None if list(ledger.all_calls()) else ledger.record(EXCHANGE))
+    current = CurrentLedger(lambda: ledger, lambda: None if ledger.issued("call_7") else ledger.record(EXCHANGE))
     exchange: Exchange = EXCHANGE if placed else Unnamed.of(EXCHANGE, current)
-    assert not list(ledger.all_calls())
+    assert ledger.issued("call_7") is None
     assert [call.id for call in current.calls(exchange.conversation)] == ["call_7"]

@@ -36,14 +36,6 @@ def test_concatenated(text: str, expected: list[Any]) -> None:
     assert concatenated(call(text, form="legacy")) is not None
 
 
-def test_the_non_empty_value_is_kept() -> None:
-    for text in ('{}{"a":1}', '{"a":1}{}', 'null{"a":1}', '{"a":1}{"a":1}'):
-        found = some(concatenated(call(text)))
-        assert found.kept == {"a": 1}
-    nothing = some(concatenated(call("{}{}")))
-    assert nothing.kept == {}
-
-
 # (input of the start, deltas) → shape
 
 

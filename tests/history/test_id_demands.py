@@ -13,15 +13,15 @@ from tests.build import Assistant, Call, Result, Talk, User, exchange, read, som
 from tests.tables import rows, tables
 from wirelint.fix import FixPolicy, RewriteContext
 from wirelint.history.id_demands import (
-    Anthropic,
-    Converse,
+    ANTHROPIC,
     Demand,
     KimiK2,
-    Limited,
     Mistral,
     complaint,
+    converse,
     demand_of,
     mint,
+    openai,
 )
 from wirelint.history.ids import form_of
 from wirelint.state.ledger import Ledger
@@ -37,7 +37,7 @@ def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
 @rows(TABLES["what_a_target_demands"])
 def test_what_a_target_demands(url: str, model: str, api: str, expected: str | None) -> None:
     demand = target(url, model, api)
-    assert demand is None if expected is None else type(demand).__name__ == expected
+    assert demand is None if expected is None else some(demand).target == expected
 
 
 @rows(TABLES["what_an_error_demands"])
@@ -46,10 +46,10 @@ def test_what_an_error_demands(reply: dict[str, Any], expected: str | None) -> N
         "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}, reply, status=400
     )
     demand = complaint(read(record))
-    assert demand is None if expected is None else type(demand).__name__ == expected
+    assert demand is None if expected is None else some(demand).target == expected
 
 
-DEMANDS = [KimiK2(), Mistral(), Anthropic(), Limited(40), Converse(), Converse(claude=True)]
+DEMANDS = [KimiK2(), Mistral(), ANTHROPIC, openai(40), converse(), converse(claude=True)]
 
 
 @pytest.mark.parametrize("demand", DEMANDS, ids=lambda demand: demand.form)
@@ -64,14 +64,14 @@ def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: s
         taken.append(made)
 
 
-OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"
+CHAT, MESSAGES = "openai.chat", "anthropic.messages"
 
 
 def context(
     model: str,
     ids: Sequence[str] = (),
     *,
-    api: str = OPENAI,
+    api: str = CHAT,
     url: str = "",
     passed: Sequence[str] = (),
     taken: Sequence[str] = (),

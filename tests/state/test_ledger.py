@@ -41,7 +41,7 @@ def test_a_call_is_found_under_its_id_in_any_conversation() -> None:
     assert ledger.issued(A, "elsewhere") == found
     assert ledger.issued(A.lower()) is None
     assert [issued.id for issued in ledger.calls(name_of())] == [A]
-    assert [issued.id for issued in ledger.all_calls()] == [A, B]
+    assert ledger.issued(B) is not None
 
 
 def test_alike_means_the_same_function_and_arguments_here_or_without_a_request() -> None:
@@ -54,17 +54,16 @@ def test_alike_means_the_same_function_and_arguments_here_or_without_a_request()
 def test_results_are_remembered_by_the_id_they_came_with() -> None:
     asked = Talk((ASK, Assistant(calls=(Call("look", {}, A),)), Result(A, "A trunk.")), text="A trunk.")
     ledger = ledger_of(asked)
-    assert ledger.returned(A, name_of()) is not None
-    assert ledger.returned(A, "elsewhere") is None
-    assert ledger.returned(B, name_of()) is None
+    assert ledger.is_returned(A, name_of())
+    assert not ledger.is_returned(A, "elsewhere")
+    assert not ledger.is_returned(B, name_of())
 
 
 @pytest.mark.parametrize("bound", [{"max_ids": 3}, {"max_text": 120}], ids=["ids", "text"])
 def test_the_least_recently_used_conversation_is_forgotten(bound: dict[str, int]) -> None:
     talks = [call(f"call_{n}", f"Attic {n}?", pad="x" * 20) for n in range(5)]
     ledger = ledger_of(*talks, **bound)
-    assert [issued.id for issued in ledger.all_calls()] == ["call_2", "call_3", "call_4"]
-    assert ledger.issued("call_0") is None
+    assert [n for n in range(5) if ledger.issued(f"call_{n}") is not None] == [2, 3, 4]
     assert ledger.similar("call0") == ()
     assert ledger.alike("look", talks[0].calls[0].text, name_of("Attic 0?")) == ()
 

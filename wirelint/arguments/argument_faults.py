@@ -50,23 +50,18 @@ _DEEPEST = 64
 def repair_damaged(text: str) -> dict[str, Json] | None:
     """Return the object that a damaged text spells; None if it spells none without additions or omissions."""
     text = text.strip(_BLANK)
-    if not text.startswith("{"):
+    own = jsontext.repair(text) if text.startswith("{") else None
+    if own is not None and not own.missing and isinstance(own.value, dict) and spells(text, own.value):
+        return own.value
+    if len(text) > _MOST_GUESSED or not text.startswith("{"):
         return None
-    return next((value for value in _proposals(text) if isinstance(value, dict) and spells(text, value)), None)
+    import json_repair  # 20 ms, which few captures need
 
-
-def _proposals(text: str) -> Iterator[Json]:
-    own = jsontext.repair(text)
-    if own is not None and not own.missing:
-        yield own.value
-    if len(text) <= _MOST_GUESSED:
-        import json_repair  # 20 ms, which few captures need
-
-        try:
-            proposed: Json = json_repair.loads(text, skip_json_loads=True)  # type: ignore[assignment]
-        except (ValueError, RecursionError):  # nested too deep for it
-            return
-        yield proposed
+    try:
+        proposed: Json = json_repair.loads(text, skip_json_loads=True)  # type: ignore[assignment]
+    except (ValueError, RecursionError):  # nested too deep for it
+        return None
+    return proposed if isinstance(proposed, dict) and spells(text, proposed) else None
 
 
 def spells(text: str, value: Json) -> bool:
@@ -115,8 +110,8 @@ def _is_spelled(token: re.Match[str], kind: str, value: Json) -> bool:
 
 
 def _unescaped(body: str) -> str | None:
-    r"""Return the text of a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too,
-    and the text is unknown."""
+    r"""Return the text of a quoted string; None if it is unknown."""
+    # An escape that JSON does not have means itself (`\d`); then `\n` may, too.
     escapes = {escape[0] for escape in _ESCAPED.finditer(body)}
     if any(_character(one) == one for one in escapes) and any(one[1] in "bfnrtu" for one in escapes):
         return None
@@ -209,21 +204,17 @@ def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 class Concatenated:
     """Several values in place of one.
 
-    `shape`: the non-empty values are `equal`, or `differ`; the text after the first value `continues` it after a comma, or
-    is `cut` off; the deltas `grow`, each repeats all earlier ones. `start`: the first value is the input of an Anthropic
-    start event. `offset`: the start of the second value in the argument text.
+    `source` is the text that holds them, or the later of two. `shape`: the non-empty values are `equal`, or `differ`; the
+    text after the first value `continues` it after a comma, or is `cut` off; the deltas `grow`, each repeats all earlier
+    ones. `start`: the first value is the input of an Anthropic start event. `offset`: the start of the second value in the
+    argument text.
     """
 
     values: tuple[Json, ...]
-    rest: str
+    source: Arguments
     shape: Literal["equal", "differ", "continues", "cut", "grow"]
     start: bool
     offset: int = 0
-
-    @property
-    def kept(self) -> Json:
-        """Return the last non-empty value, else the first one."""
-        return next(filter(is_filled, reversed(self.values)), self.values[0])
 
 
 def concatenated(call: ToolCall) -> Concatenated | None:
@@ -231,26 +222,26 @@ def concatenated(call: ToolCall) -> Concatenated | None:
     if call.form == "custom":
         return None
     if (grown := _grown(call)) is not None:
-        text, offset = grown
-        return Concatenated((Arguments(text).value,), "", "grow", start=False, offset=offset)
+        last, offset = Arguments(grown[0]), grown[1]
+        return Concatenated((last.value,), last, "grow", start=False, offset=offset)
     if call.start_input is not None and call.deltas.strip(_BLANK):
         deltas = Arguments(call.deltas)
-        return Concatenated(
-            (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
-        )
+        shape = _shape(call.start_input, deltas)
+        return Concatenated((*call.start_input.values, *deltas.values), deltas, shape, start=True)
     value = call.arguments.value
     arguments = Arguments(value) if isinstance(value, str) else call.arguments  # a client decodes them, too
-    if not arguments.values or (len(arguments.values) == 1 and not _continues(arguments)):
+    rest = arguments.rest
+    # Another object, or more members, may follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`.
+    begins = rest[:1] in ("{", ",") and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"')
+    continues = bool(arguments.values) and isinstance(arguments.values[0], dict) and begins
+    if not arguments.values or (len(arguments.values) == 1 and not continues):
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
-    return Concatenated(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
+    return Concatenated(arguments.values, arguments, _shape(arguments), start=False, offset=offset)
 
 
 def _grown(call: ToolCall) -> tuple[str, int] | None:
-    """Return the last delta of a call whose deltas each repeat all earlier ones, and the offset of the second one.
-
-    Joined they are no JSON. Two of them count only if the last is an object; equal deltas are repeated values.
-    """
+    """Return the last delta of a call whose deltas each repeat all earlier ones, and the offset of the second one."""
     starts = call.events.starts
     if len(starts) < 2 or call.start_input is not None or call.arguments.mapping is not None:
         return None
@@ -265,7 +256,8 @@ def _grown(call: ToolCall) -> tuple[str, int] | None:
             steps += 1
             offset = offset or start
         begun = piece
-    two = steps == 1 and Arguments(begun).mapping is not None  # joined they are cut off, if they are not broken
+    # Joined they are no JSON. Two may be cut off, so they count only if the last is an object.
+    two = steps == 1 and Arguments(begun).mapping is not None
     return (begun, offset) if two or (steps > 1 and is_broken(call.deltas)) else None
 
 
@@ -273,15 +265,7 @@ def is_broken(text: str) -> bool:
     """Return True if a text is no JSON object, whole or cut."""
     scanner = Scanner()
     scanner.feed(text)
-    return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
-
-
-def _continues(arguments: Arguments) -> bool:
-    """Return True if another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
-    rest = arguments.rest
-    return (
-        isinstance(arguments.values[0], dict) and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"') and rest[:1] in ("{", ",")
-    )
+    return scanner.is_wrong
 
 
 def _shape(*sources: Arguments) -> Literal["equal", "differ", "continues", "cut"]:
@@ -459,15 +443,13 @@ def _defect(text: str) -> tuple[str, bool]:
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        return _described(text, error.msg, error.pos)
+        message, position = error.msg, error.pos
     except RecursionError:
         return "nested too deep", False
     except ValueError as error:
         return f"with {error}", False
-    return "no JSON", False
-
-
-def _described(text: str, message: str, position: int) -> tuple[str, bool]:
+    else:
+        return "no JSON", False
     here = excerpt(text[position : position + 16])
     if position >= len(text) or message.startswith("Unterminated string") or _HALF_TOKEN.fullmatch(text, position):
         return f"cut off after {excerpt(text[-24:])!r}", True

@@ -205,7 +205,8 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
     found: list[tuple[str, str]] = []
     clean = True
     for key, value in arguments.items():
-        name = _name(key, properties, arguments)
+        name = key if key in properties else _KEY_TAG.sub("", key)
+        name = name if name in properties and name not in arguments else key
         if name != key:
             found.append((f"the key {key!r}", key.replace(name, "", 1)))
         tail = _tail(value, key, arguments, request) if isinstance(value, str) else ""
@@ -221,14 +222,6 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
         return None
     where = " and ".join(place for place, _ in found[:3])
     return Polluted(where, found[0][1].strip(), cleaned if clean else None)
-
-
-def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
-    """Return the declared parameter for a key with tags; the key itself without one."""
-    if key in properties or not _KEY_TAG.search(key):
-        return key
-    name = _KEY_TAG.sub("", key)
-    return name if name in properties and name not in arguments else key
 
 
 def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) -> str:
@@ -251,14 +244,11 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
 def _swallowed(
     value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
 ) -> str:
-    """Return the tags inside a value that end it and begin a declared parameter that is missing.
-
-    Tags may have the names of the parameters: `</path>` in the value of path, then `<note>`.
-    """
+    """Return the tags inside a value that end it and begin a declared parameter that is missing."""
     if "</" not in value:
         return ""
     match = _NEXT.search(value)
-    named = f"</{key}>"
+    named = f"</{key}>"  # a tag may have the name of a parameter: `</path>` in the value of path, then `<note>`
     if match is None and (place := value.find(named)) >= 0:
         match = _NEXT_NAMED.match(value, place + len(named))
     if match is None:

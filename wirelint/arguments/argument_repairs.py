@@ -12,13 +12,12 @@ repair, streamed or whole. The watchers (`argument_watchers`) find that place wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple
 
-import orjson
-
-from wirelint.apis.traits import history_of, traits
+from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
     NO_VALUES,
     REDACTED,
@@ -42,8 +41,6 @@ from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
 
 _BLANK = " \t\r\n"
-Tools: TypeAlias = Callable[["str | None"], "Tool | None"]
-"""Lookup of the declared tool of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,54 +70,49 @@ class Change:
 # --- several values ----------------------------------------------------------------------------------------------------
 
 
-def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | None:
-    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess.
-
-    `parallel`: the client allows several calls.
-    """
+def separate_values(call: ToolCall, request: Request | None) -> Change | None:
+    """Return a repair of concatenated arguments: one value, or one for each call; None if that needs a guess."""
     found = concatenated(call)
     if found is None:
         return None
     if found.start:
-        return _one_source(call, found, tools)
+        return _one_source(call, found, request)
+    parallel = request is None or request.parallel_tool_calls is not False
     match found.shape:
         case "equal" if all(piece.name in (None, "", call.name) for piece in call.pieces):
             filled = (number for number, value in enumerate(found.values) if is_filled(value))
-            text = _piece(_source(call), next(filled, 0))
+            text = _piece(found.source, next(filled, 0))
             shown = excerpt(text)
             return Change(text, "safe", f"keep one value: {shown}", f"kept one value: {shown}", offset=found.offset)
         case "differ" if parallel and call.form == "function":
-            source = _source(call)
             calls: list[Separated] = []
             seen: set[str] = set()
             for number, value in enumerate(found.values):
                 if not is_filled(value):
                     continue
-                name, id_ = _label(call, source, number)
-                if not isinstance(value, dict) or not accepts(tools(name), value):
+                name, id_ = _label(call, found.source, number)
+                if not isinstance(value, dict) or not accepts(_tool(request, name), value):
                     return None
                 key = f"{name} {canonical(value)}"
                 if key not in seen:
                     seen.add(key)
-                    calls.append(Separated(_piece(source, number), name, id_))
+                    calls.append(Separated(_piece(found.source, number), name, id_))
             first, *others = calls
             if first.name != call.name:
                 return None  # the first value is empty, and the call of the other tool would replace the call
             title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
             return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
         case "grow":
-            text = call.deltas[call.events.starts[-1] :]
+            text = found.source.text
             title, done = "pass on what each delta adds", "passed on what each delta adds"
             return Change(text, "safe", title, done, offset=found.offset)
         case "continues":
-            return _joined(call, call.arguments, found.offset, tools)
+            return _joined(call, call.arguments, call.arguments.text[found.offset :], found.offset, request)
     return None
 
 
-def _source(call: ToolCall) -> Arguments:
-    """Return the text that holds the values: the arguments, or the text encoded in them."""
-    value = call.arguments.value
-    return Arguments(value) if isinstance(value, str) else call.arguments
+def _tool(request: Request | None, name: str | None) -> Tool | None:
+    return request.tool(name) if request is not None else None
 
 
 def _piece(arguments: Arguments, number: int) -> str:
@@ -140,30 +132,26 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
     return name, next((piece.id for piece in given if piece.id and piece.id != call.id), None)
 
 
-def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
+def _joined(call: ToolCall, first: Arguments, rest: str, offset: int, request: Request | None) -> Change | None:
     """Return the object of a complete object and the members that follow it, if nothing is lost."""
-    begun = first.values[0]
-    if not isinstance(begun, dict):
+    begun, more = first.values[0], rest.lstrip(_BLANK)
+    if not isinstance(begun, dict) or not more.startswith(","):
         return None
-    end = first.ends[0]
-    more = first.text[end:].lstrip(_BLANK) if rest is None else rest.lstrip(_BLANK)
-    if not more.startswith(","):
-        return None
-    text = first.text[: end - 1] + (more if begun else more[1:])
+    text = first.text[: first.ends[0] - 1] + (more if begun else more[1:])
     value = Arguments(text).mapping
     added = Arguments("{" + more[1:]).mapping
     if value is None or added is None or added.keys() & begun.keys() or not added:
         return None
-    if accepts(tools(call.name), value) is False:
+    if accepts(_tool(request, call.name), value) is False:
         return None
     title, done = f"join the parts: {excerpt(text)}", f"joined the parts of the arguments: {excerpt(text)}"
     return Change(text, "unsafe", title, done, offset=offset)
 
 
-def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
+def _one_source(call: ToolCall, found: Concatenated, request: Request | None) -> Change | None:
     """Return the deltas instead of start input and deltas. Nothing is lost if they hold all members of the start."""
     assert call.start_input is not None
-    deltas = Arguments(call.deltas)
+    deltas = found.source
     match found.shape:
         case "equal":
             telling = [number for number, value in enumerate(deltas.values) if is_filled(value)]
@@ -171,24 +159,18 @@ def _one_source(call: ToolCall, found: Concatenated, tools: Tools) -> Change | N
             done = "kept one of the start's input and the deltas, which say the same"
             return Change(text, "safe", f"keep one value: {excerpt(text)}", done)
         case "continues":
-            return _joined(call, call.start_input, 0, tools, call.deltas) if not deltas.values else None
+            return _joined(call, call.start_input, call.deltas, 0, request) if not deltas.values else None
         case "differ":
-            return _deltas_win(call, deltas, tools)
+            start, won = call.start_input.value, deltas.mapping
+            if not isinstance(start, dict) or won is None:
+                return None
+            if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
+                what = "the deltas, which say all that the start does"
+                return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
+            if accepts(_tool(request, call.name), won):
+                title = "keep the deltas, drop the input of the start"
+                return Change(call.deltas, "unsafe", title, "kept the deltas, dropped the input of the start")
     return None
-
-
-def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | None:
-    assert call.start_input is not None
-    start, won = call.start_input.value, deltas.mapping
-    if not isinstance(start, dict) or won is None:
-        return None
-    if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
-        what = "the deltas, which say all that the start does"
-        return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
-    if not accepts(tools(call.name), won):
-        return None
-    title, done = "keep the deltas, drop the input of the start", "kept the deltas, dropped the input of the start"
-    return Change(call.deltas, "unsafe", title, done)
 
 
 # --- no JSON object ----------------------------------------------------------------------------------------------------
@@ -217,28 +199,27 @@ def write_as_text(call: ToolCall) -> Change:
 def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
     """Return arguments with converted types, or without their wrapper, if that makes them valid."""
     arguments = call.arguments.mapping
-    inner = unwrapped(arguments, tool)
-    if inner is not None and concatenated(call) is None:
-        fitting = inner if schema.accepts(inner) else schema.coerced(inner)
-        text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
-        if text is not None:
-            what = "the arguments out of their wrapper"
-            return Change(text, "unsafe", f"take {what}", f"took {what}")
-    coerced = schema.coerced(arguments) if arguments is not None and concatenated(call) is None else None
-    if arguments is None or not isinstance(coerced, dict):
+    if arguments is None or concatenated(call) is not None:
         return None
-    text = _from(call.arguments.text, coerced, KindWatcher(tool))
-    if text is None:
+    inner = unwrapped(arguments, tool)
+    fitting = inner if inner is None or schema.accepts(inner) else schema.coerced(inner)
+    text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
+    if text is not None:
+        what = "the arguments out of their wrapper"
+        return Change(text, "unsafe", f"take {what}", f"took {what}")
+    coerced = schema.coerced(arguments)
+    text = _from(call.arguments.text, coerced, KindWatcher(tool)) if isinstance(coerced, dict) else None
+    if text is None or not isinstance(coerced, dict):
         return None
     changed = ", ".join([name for name, value in coerced.items() if arguments[name] is not value][:4])
     return Change(text, "unsafe", f"coerce the type of {changed}", f"coerced the type of {changed}")
 
 
-def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
+def unwrapped(arguments: dict[str, Json], tool: Tool) -> dict[str, Json] | None:
     """Return the object in `{"arguments": {…}}`, or in a whole call in place of its arguments, if it fits the schema."""
     properties = properties_of(tool.schema)
-    wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
-    if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
+    wrappers = [key for key in arguments if key in WRAPPERS and key not in properties]
+    if len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
         return None
     if arguments.get("name", tool.name) != tool.name:
         return None
@@ -263,8 +244,7 @@ _JSON = ("{", "[", '"', "`", "<")
 """First characters of JSON, and of the markup that servers and models put around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PastFault:
+class PastFault(NamedTuple):
     """A call of the history whose arguments are damaged, or of a wrong type (then `layer` is known).
 
     `right`: the arguments as JSON, which `edit` writes; both are None if that needs a guess. `concatenated`: they are
@@ -274,11 +254,11 @@ class PastFault:
     call: ToolCall
     words: str
     right: str | None
-    edit: Edit | None
     safety: Safety = "unsafe"
     layer: Layer | None = None
     concatenated: bool = False
     nothing: bool = False
+    edit: Edit | None = None
 
     @property
     def name(self) -> str:
@@ -291,68 +271,50 @@ def past_faults(exchange: Exchange, ledger: Ledger | None) -> Iterator[PastFault
     for call in request.calls if request is not None else ():
         if request is None or call.form == "custom" or REDACTED in call.arguments.text:
             continue
-        fault = _damaged(call, request)
-        if fault is None and ledger is not None:
-            fault = _mistyped(call, request, exchange.conversation, ledger)
+        own = traits(request.api)
+        place = f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(request.api).arguments}"
+        given = at(request.body, place)
+        fault = _damaged(call, request, place, given)
+        words = _mistyped(given, call, own) if fault is None and ledger is not None else None
+        if words and ledger is not None:
+            issued = ledger.issued(call.id, exchange.conversation) if call.id else None
+            passed = issued is not None and issued.arguments == call.arguments.text
+            known = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
+            safety: Safety = "safe" if known is not None else "unsafe"
+            right = known if known is not None else _bound(given, request.tool(call.name))
+            written = write(right) if right is not None else None
+            fault = PastFault(call, words, written, safety, "model" if passed else "client")
         if fault is not None:
-            yield fault
+            value: Json = fault.right if own.arguments == "text" or fault.right is None else json.loads(fault.right)
+            yield fault._replace(edit=Edit("replace", place, value) if fault.right is not None else None)
 
 
-def _place(api: str, call: ToolCall) -> str:
-    return f"{call.pointer}/{'arguments' if call.form == 'legacy' else history_of(api).arguments}"
-
-
-def _damaged(call: ToolCall, request: Request) -> PastFault | None:
+def _damaged(call: ToolCall, request: Request, place: str, given: Json) -> PastFault | None:
     """Return the damage of arguments. Null counts, except for Gemini and Ollama, which read it like no arguments."""
-    text = call.arguments.text
-    if text and _is_object(text):
+    form = traits(request.api).arguments
+    if given is None and form != "object" and call.name:
+        holder, _, name = place.rpartition("/")
+        parent = at(request.body, holder)
+        is_null = isinstance(parent, dict) and name in parent  # as opposed to a missing member
+        return PastFault(call, "null", "{}", "safe", nothing=True) if is_null else None
+    if not isinstance(given, str) or _is_object(call.arguments.text):
         return None
-    form, place = traits(request.api).arguments, _place(request.api, call)
-    given = at(request.body, place)
-    if isinstance(given, str):
-        return _damage(call, place, given, as_object=form != "text")
-    if given is None and form != "object" and call.name and _is_null(request.body, place):
-        return PastFault(call, "null", "{}", _written(place, "{}", as_object=form != "text"), "safe", nothing=True)
-    return None
-
-
-def _written(place: str, right: str | None, *, as_object: bool) -> Edit | None:
-    return Edit("replace", place, orjson.loads(right) if as_object else right) if right is not None else None
-
-
-def _is_null(body: Mapping[str, Json], place: str) -> bool:
-    """Return True if a place holds null, as opposed to a missing member."""
-    holder, _, name = place.rpartition("/")
-    parent = at(body, holder)
-    return isinstance(parent, dict) and name in parent
-
-
-def _damage(call: ToolCall, place: str, text: str, *, as_object: bool) -> PastFault | None:
-    if not text.strip(_BLANK):
-        return None if as_object else PastFault(call, "empty", "{}", Edit("replace", place, "{}"), "safe", nothing=True)
-    read = replace(call, arguments=Arguments(text), start_input=None)
-    if concatenated(read) is not None:
-        right, safety = _first(read)
-        edit = _written(place, right, as_object=as_object)
-        return PastFault(call, f"several values: {excerpt(text, 60)}", right, edit, safety, concatenated=True)
-    if (len(read.arguments.values) == 1 and not read.arguments.rest) or text.lstrip()[:1] not in _JSON:
+    if not given.strip(_BLANK):
+        return PastFault(call, "empty", "{}", "safe", nothing=True) if form == "text" else None
+    read = replace(call, arguments=Arguments(given), start_input=None)
+    if (several := concatenated(read)) is not None:
+        words = f"several values: {excerpt(given, 60)}"
+        change = separate_values(read, None)
+        if change is not None and not change.separated:
+            return PastFault(call, words, change.text, change.safety, concatenated=True)
+        first = next((one for one in several.source.values if is_filled(one)), None)
+        return PastFault(call, words, write(first) if isinstance(first, dict) else None, concatenated=True)
+    if (len(read.arguments.values) == 1 and not read.arguments.rest) or given.lstrip()[:1] not in _JSON:
         return None  # of another type
     found = flaw(read, None)
     change = repair_flaw(read, found, None) if found is not None else None
-    if found is None or change is None:
-        return None  # there is no repair, and the reply was reported
-    return PastFault(call, found.words, change.text, _written(place, change.text, as_object=as_object))
-
-
-def _first(call: ToolCall) -> tuple[str | None, Safety]:
-    """Return the object that is kept of several values."""
-    change = separate_values(call, lambda _: None)
-    if change is not None and not change.separated:
-        return change.text, change.safety
-    value = call.arguments.value
-    values = (Arguments(value) if isinstance(value, str) else call.arguments).values
-    first = next((one for one in values if one not in ({}, *_EMPTY)), None)
-    return (write(first) if isinstance(first, dict) else None), "unsafe"
+    # Without a repair, the fault was reported with the reply.
+    return PastFault(call, found.words, change.text) if found is not None and change is not None else None
 
 
 @remembered
@@ -360,39 +322,16 @@ def _is_object(text: str) -> bool:
     return Arguments(text).mapping is not None
 
 
-def _mistyped(call: ToolCall, request: Request, conversation: str | None, ledger: Ledger) -> PastFault | None:
-    """Return the fault of arguments of another type than the API takes."""
-    own = traits(request.api)
-    place = _place(request.api, call)
-    given = at(request.body, place)
+def _mistyped(given: Json, call: ToolCall, own: Traits) -> str | None:
+    """Return words for arguments of another type than the API takes; None for arguments that are left out."""
     if given is None:
-        return None  # left out
-    if own.arguments == "text":
-        words = (
-            _as_text(given, call)
-            if isinstance(given, str)
-            else _instead_of_text(given, has_only_strings=own.has_only_strings)
-        )
-    else:
-        words = None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
-    if not words:
         return None
-    issued = ledger.issued(call.id, conversation) if call.id else None
-    passed = issued is not None and issued.arguments == call.arguments.text
-    right = _right(given, issued.arguments if issued is not None and issued.name == call.name else None)
-    safety: Safety = "safe" if right is not None else "unsafe"
-    right = _bound(given, request.tool(call.name)) if right is None else right
-    layer: Layer = "model" if passed else "client"
-    if right is None:
-        return PastFault(call, words, None, None, safety, layer)
-    written = write(right)
-    return PastFault(
-        call, words, written, Edit("replace", place, written if own.arguments == "text" else right), safety, layer
-    )
-
-
-def _as_text(given: str, call: ToolCall) -> str | None:
-    """Return words for an argument text that is one JSON value other than an object, or no JSON from its first word on."""
+    if own.arguments != "text":
+        return None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
+    if isinstance(given, dict):
+        return "JSON itself where the API has JSON as text" if own.has_only_strings else None
+    if not isinstance(given, str):
+        return f"{type_words(given)} where the API has an object as text"
     arguments = Arguments(given)
     if not given.strip() or arguments.mapping is not None:
         return None
@@ -402,12 +341,6 @@ def _as_text(given: str, call: ToolCall) -> str | None:
     if arguments.values or given.lstrip()[:1] in _JSON:
         return None  # damaged by the model
     return f"bare text instead of an object: {excerpt(given, 40)!r}"
-
-
-def _instead_of_text(given: Json, *, has_only_strings: bool) -> str | None:
-    if isinstance(given, dict):
-        return "JSON itself where the API has JSON as text" if has_only_strings else None
-    return f"{type_words(given)} where the API has an object as text"
 
 
 def _right(given: Json, issued: str | None) -> dict[str, Json] | None:

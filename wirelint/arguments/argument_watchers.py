@@ -48,68 +48,48 @@ class Everything:
         return -1
 
 
-class _ScannerWatcher:
-    """Base of watchers that scan the text as JSON. The value is complete when it has ended."""
-
-    __slots__ = ("_scanner",)
-
-    def __init__(self, scanner: Scanner | None = None) -> None:
-        self._scanner = scanner or Scanner()
-
-    @property
-    def complete(self) -> bool:
-        return self._scanner.closed is not None
-
-
-class ValuesWatcher(_ScannerWatcher):
+class ValuesWatcher(Scanner):
     """Watcher for a second value, or more members, after the first. An empty first value is held back."""
 
     __slots__ = ()
 
     @property
     def is_suspicious(self) -> bool:
-        scanner = self._scanner
-        return scanner.second is not None or (scanner.top not in ("", "{") and not self._is_prose)
+        return self.second is not None or (self.top not in ("", "{") and not self._is_prose)
 
     @property
     def complete(self) -> bool:
-        return super().complete and self._scanner.second is None
+        return super().complete and self.second is None
 
     @property
     def _is_prose(self) -> bool:
         """Return True if the text begins no JSON value. A later error is different: `nullnull` is two values."""
-        return self._scanner.broken is not None and self._scanner.broken == self._scanner.top_at
+        return self.broken is not None and self.broken == self.top_at
 
     def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        scanner.feed(piece)
-        if not scanner.filled:
-            damaged = (scanner.broken is not None and scanner.top == "{") or scanner.lost
-            return scanner.length if damaged or self._is_prose else 0
+        super().feed(piece)
+        if not self.filled:
+            damaged = (self.broken is not None and self.top == "{") or self.lost
+            return self.length if damaged or self._is_prose else 0
         # The bracket that closes an object is held until it is known that no more members follow.
-        return scanner.length if scanner.closed is None else scanner.closed - 1
+        return self.length if self.closed is None else self.closed - 1
 
 
-class SyntaxWatcher(_ScannerWatcher):
+class SyntaxWatcher(Scanner):
     """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
 
     __slots__ = ()
 
     @property
     def is_suspicious(self) -> bool:
-        scanner = self._scanner
-        return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
+        return self.is_wrong
 
     def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        scanner.feed(piece)
-        if scanner.top not in ("", "{"):
-            return scanner.top_at
-        if scanner.comma is not None:
-            return scanner.comma
-        if scanner.broken is not None:
-            return scanner.broken
-        return scanner.length if scanner.second is None else scanner.second
+        super().feed(piece)
+        if self.top not in ("", "{"):
+            return self.top_at
+        wrong = (self.comma, self.broken, self.second)
+        return next((place for place in wrong if place is not None), self.length)
 
 
 WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
@@ -117,36 +97,37 @@ WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
 _FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
 
 
-class KindWatcher(_ScannerWatcher):
+class KindWatcher(Scanner):
     """Watcher for a value of a forbidden type that may spell a value of an allowed one.
 
-    It also looks for an undeclared first key that may wrap the arguments.
+    It also looks for an undeclared first key that may wrap the arguments. `_wrong` is the offset of the first fault.
     """
 
-    __slots__ = ("_head", "_wrappers")
-    _scanner: _KindScanner
+    __slots__ = ("_head", "_key", "_places", "_root", "_wrappers", "_wrong")
 
     def __init__(self, tool: Tool) -> None:
-        super().__init__(_KindScanner(plain(tool)))
+        super().__init__()
         properties = properties_of(tool.schema)
         self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
         self._head: str | None = ""
+        self._wrong: int | None = None
+        self._root: Json = plain(tool)
+        self._places: list[tuple[Json, str | int]] = []
+        """The schemas of the open containers, each with the key of its current member or the number of its next element."""
+        self._key: list[str] = []
 
     @property
     def is_suspicious(self) -> bool:
-        return self._scanner.wrong is not None
+        return self._wrong is not None
 
     def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        if scanner.wrong is None:
-            scanner.feed(piece)
-        begun = self._wrapper_begins(piece) if self._head is not None else None
-        return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
+        if self._wrong is None:
+            super().feed(piece)
+        begun = self._wrapper_begins(self._head + piece) if self._head is not None else None
+        return begun if begun is not None else self.length if self._wrong is None else self._wrong
 
-    def _wrapper_begins(self, piece: str) -> int | None:
+    def _wrapper_begins(self, head: str) -> int | None:
         """Return the offset of a first key that wraps the arguments, or may wrap them."""
-        assert self._head is not None
-        head = self._head + piece
         begun = _FIRST_KEY.match(head)
         key = begun["key"] if begun is not None else None
         if begun is not None and begun.end() == len(head) and not begun["end"]:
@@ -155,45 +136,31 @@ class KindWatcher(_ScannerWatcher):
         self._head = None if head.strip() else head
         if begun is None or key not in self._wrappers or not begun["end"]:
             return None
-        self._scanner.wrong = begun.start("key") - 1
-        return self._scanner.wrong
-
-
-class _KindScanner(Scanner):
-    """Scanner of values of a forbidden type. `wrong` is the offset of the first one."""
-
-    __slots__ = ("_key", "_open", "_root", "wrong")
-
-    def __init__(self, schema: Json) -> None:
-        super().__init__()
-        self.wrong: int | None = None
-        self._root = schema
-        self._open: list[tuple[Json, str | int]] = []
-        """The schemas of the open containers, each with the key of its current member or the number of its next element."""
-        self._key: list[str] = []
+        self._wrong = begun.start("key") - 1
+        return self._wrong
 
     def _value_begins(self, character: str, offset: int) -> None:
         place = self._place()
-        if place is not None and self.wrong is None:
+        if place is not None and self._wrong is None:
             kind = _KINDS.get(character, "number")
             allowed = kinds(place, self._root)
             readable = kind == "string" or (kind in ("number", "boolean") and "string" in allowed)
             if kind not in allowed and readable:
-                self.wrong = offset
+                self._wrong = offset
         if character in "{[":
             inner = place if isinstance(place, dict) and not _INSIDE[character].isdisjoint(place) else None
-            self._open.append((inner, 0 if character == "[" else ""))
+            self._places.append((inner, 0 if character == "[" else ""))
 
     def _may_skip(self) -> bool:
-        return self._open[-1][0] is None
+        return self._places[-1][0] is None
 
     def _place(self) -> Json:
         """Return the schema of the value that begins."""
-        if not self._open:
+        if not self._places:
             return self._root
-        around, at = self._open[-1]
+        around, at = self._places[-1]
         if isinstance(at, int):
-            self._open[-1] = (around, at + 1)
+            self._places[-1] = (around, at + 1)
             return None if around is None else element(around, at, self._root)
         return None if around is None else member(around, at, self._root)
 
@@ -203,10 +170,10 @@ class _KindScanner(Scanner):
     def _key_ends(self) -> None:
         raw = "".join(self._key)
         self._key.clear()
-        self._open[-1] = (self._open[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
+        self._places[-1] = (self._places[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
 
     def _container_ends(self) -> None:
-        self._open.pop()
+        self._places.pop()
 
 
 _PARTS = ("allOf", "anyOf", "oneOf", "$ref")

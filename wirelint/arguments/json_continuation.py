@@ -41,8 +41,8 @@ _TOKEN_BODY = re.compile(r"[-+.0-9A-Za-z]*")
 _WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][+-]?[0-9]*)?)?|[eE][+-]?[0-9]*)?)?")
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
-_ESCAPABLE = frozenset('"\\/bfnrt')
-_HEX = frozenset("0123456789abcdefABCDEF")
+_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_ESCAPE_BEGUN = re.compile(r"\\u[0-9a-fA-F]{0,3}")
 _DEEPEST_SCANNED = 1000
 """Depth beyond which JSON parsers stop, and so does the scanner."""
 
@@ -97,12 +97,28 @@ class Scanner:
         """Return True if more text cannot change the result."""
         return self.broken is not None or self.second is not None or self.lost
 
-    def feed(self, piece: str) -> None:
+    @property
+    def complete(self) -> bool:
+        """Return True if a value has ended."""
+        return self.closed is not None
+
+    @property
+    def is_object(self) -> bool:
+        """Return True if the text is one JSON object."""
+        return self.closed is not None and self.second is None and self.top == "{"
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return True if the text is no JSON object, whole or cut."""
+        return self.broken is not None or self.second is not None or self.top not in ("", "{")
+
+    def feed(self, piece: str) -> int:
+        """Read more text. Return its length so far."""
         base, size = self.length, len(piece)
         self.length += size
         # Nearly all pieces of long arguments are within one string.
         if self.at is At.STRING and not self.in_key and _STRING_BODY.fullmatch(piece):
-            return
+            return self.length
         place = 0
         while place < size and not self.over:
             match self.at:
@@ -131,6 +147,7 @@ class Scanner:
                         place = _FURTHER[self.open[-1]].match(piece, place).end()  # type: ignore[union-attr]
                     if place < size:
                         place = self._structure(piece[place], place, base)
+        return self.length
 
     # Hooks of subclasses. A value is reported with its first character, a key with its raw text, unless `_may_skip` returns
     # True for its container.
@@ -170,22 +187,14 @@ class Scanner:
         return end + 1
 
     def _escaped(self, piece: str, place: int, base: int) -> int:
-        character = piece[place]
-        whole = False
-        if self._escape == "\\":
-            whole = character in _ESCAPABLE
-            allowed = whole or character == "u"
-        else:
-            allowed = character in _HEX
-            whole = allowed and len(self._escape) == 5
-        if not allowed:
-            self.broken = base + place
-            return place
-        self._escape += character
-        if whole:
+        self._escape += piece[place]
+        if _ESCAPE.fullmatch(self._escape):
             if self.in_key:
                 self._key_text(self._escape)
             self.at = At.STRING
+        elif not _ESCAPE_BEGUN.fullmatch(self._escape):
+            self.broken = base + place
+            return place
         return place + 1
 
     # --- between tokens -----------------------------------------------------------------------------------------------
@@ -274,7 +283,8 @@ def continuation(prefix: str, value: Json) -> str | None:
     if scanner.over or len(scanner.open) > _DEEPEST:
         return None
     try:
-        rest = _Beginning(prefix, scanner).rest(value)
+        beginning = _Beginning(prefix, scanner)
+        rest = beginning.rest(beginning.part, value, 0)
     except ValueError:
         return None
     return rest if _has_value(prefix + rest, value) else None
@@ -332,10 +342,7 @@ class _Beginning:
         closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.open))
         self.part: Json = json.loads(f"{head}{filling}{closers}", object_pairs_hook=_members)
 
-    def rest(self, value: Json) -> str:
-        return self._rest(self.part, value, 0)
-
-    def _rest(self, part: Json, whole: Json, level: int) -> str:
+    def rest(self, part: Json, whole: Json, level: int) -> str:
         """Return the rest of a value at a level of nesting."""
         if level < self.levels and isinstance(part, dict) and isinstance(whole, dict):
             return self._rest_of_object(part, whole, level + 1)
@@ -366,7 +373,7 @@ class _Beginning:
         if open_name is not None and level == self.levels and self.gap == "colon":
             begun = f":{write(whole[open_name])}"
         elif open_name is not None:
-            begun = self._rest(part[open_name], whole[open_name], level)
+            begun = self.rest(part[open_name], whole[open_name], level)
         elif self.gap == "key":
             name, begun = self._rest_of_key(left)
             left.remove(name)
@@ -389,7 +396,7 @@ class _Beginning:
         count = len(part) - is_open
         if len(part) > len(whole) or not all(map(same, part[:count], whole)):
             raise ValueError
-        begun = self._rest(part[-1], whole[count], level) if is_open else ""
+        begun = self.rest(part[-1], whole[count], level) if is_open else ""
         more = ",".join(map(write, whole[len(part) :]))
         return f"{begun}{',' if more and part else ''}{more}]"
 

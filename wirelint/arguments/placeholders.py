@@ -18,6 +18,7 @@ from wirelint import lexicon
 from wirelint.arguments.schemas import dotted, element, kinds, member, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
+from wirelint.jsonvalues import inside
 from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolResult
 from wirelint.text.escaping import REDACTED
 
@@ -159,16 +160,13 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _yours(value: str) -> str:
-    """Return the blank in a value, `your-domain` of `https://your-domain.com/`; empty without one.
-
-    Names of pages hold `your` too (`/help/reset-your-password`), so it must begin a step, and in the paths of most sites
-    have a spelling that pages do not have.
-    """
+    """Return the blank in a value, `your-domain` of `https://your-domain.com/`; empty without one."""
     url = _URL.match(value)
     if url is None:
         own = re.search(r"(?:^|[/\\])your[/\\]\w+", value, re.IGNORECASE)
         return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
     steps = _STEPS.split(f"{url['host']}{url['rest']}")
+    # Names of pages hold `your` too (`/help/reset-your-password`), so most sites need a spelling that pages do not have.
     path = _STEPS.split(url["path"])
     steps += (
         path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
@@ -261,20 +259,12 @@ def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
     return islice(_values(arguments), MOST_VALUES)
 
 
-def _values(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
-    while stack:
-        leaf = stack.pop()
-        path, name, value = leaf
-        match value:
-            case dict() if len(path) < _DEEPEST:
-                stack += reversed([Leaf((*path, key), key, one) for key, one in value.items()])
-            case list() if len(path) < _DEEPEST:
-                stack += reversed([Leaf((*path, n), name, one) for n, one in enumerate(value[: MOST_VALUES + 1])])
-            case bool() | None:
-                pass
-            case _:
-                yield leaf
+def _values(value: Json, path: tuple[str | int, ...] = (), name: str = "") -> Iterator[Leaf]:
+    if isinstance(value, dict | list) and len(path) < _DEEPEST:
+        for step, one in inside(value):
+            yield from _values(one, (*path, step), step if isinstance(step, str) else name)
+    elif value is not None and not isinstance(value, bool):
+        yield Leaf(path, name, value)
 
 
 def declared(root: Json, path: Iterable[str | int]) -> Json:
@@ -318,7 +308,7 @@ class KnownText:
         if found.form:
             return folded in self.of_users or _OF_FORMS.search(f"{tool.name} {tool.description}") is not None
         if found.word:
-            if found.void and self._names(value.strip()):
+            if found.void and self._is_given(value.strip()):
                 return True
             word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
             quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
@@ -336,7 +326,7 @@ class KnownText:
             bool(stem) and (stem in self.of_users or stem in self.of_calls)
         )
 
-    def _names(self, value: str) -> bool:
+    def _is_given(self, value: str) -> bool:
         """Return True if a user wrote a word as a value: a person named `Null`, or `set it to null`."""
         word = re.escape(value)
         given = re.compile(
@@ -375,7 +365,12 @@ def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iter
         if ("string" if isinstance(leaf.value, str) else "number") not in kinds(declared(root, leaf.path), root):
             continue  # a value of a wrong type is another fault
         if not _has_enum(schema) and not known.holds(value, found, tool, described):
-            yield Invention(leaf, found, _instead(leaf, found, tool))
+            instead = "nothing"
+            if not found.void or len(leaf.path) != 1 or leaf.name not in omittable(tool):
+                instead = ""
+            elif _is_nullable(leaf.name, tool):
+                instead = "null"
+            yield Invention(leaf, found, instead)
     yield from _guessed_places(arguments, tool, known)
 
 
@@ -385,8 +380,7 @@ def describe(schema: Json) -> str:
         return ""
     words = [schema.get(key) for key in ("title", "description", "default", "examples", "example", "pattern")]
     parts = [_spelled(word) for word in words if word is not None]
-    nested = (option for key in ("anyOf", "oneOf", "allOf") for option in _listed(schema.get(key)))
-    return "\n".join([*parts, *(describe(option) for option in nested)])
+    return "\n".join([*parts, *map(describe, _options(schema))])
 
 
 def _spelled(value: Json) -> str:
@@ -395,22 +389,15 @@ def _spelled(value: Json) -> str:
     )
 
 
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _options(schema: dict[str, Json]) -> list[Json]:
+    lists = (schema.get(key) for key in ("anyOf", "oneOf", "allOf"))
+    return [option for options in lists if isinstance(options, list) for option in options]
 
 
 def _has_enum(schema: Json) -> bool:
     """Return True if a schema enumerates the values: then any other one is `schema-violation`."""
-    if not isinstance(schema, dict):
-        return False
-    options = [schema, *(one for key in ("anyOf", "oneOf", "allOf") for one in _listed(schema.get(key)))]
+    options = [schema, *_options(schema)] if isinstance(schema, dict) else []
     return any(isinstance(one, dict) and ("enum" in one or "const" in one) for one in options)
-
-
-def _instead(leaf: Leaf, found: Sign, tool: Tool) -> str:
-    if not found.void or len(leaf.path) != 1 or leaf.name not in omittable(tool):
-        return ""
-    return "null" if _is_nullable(leaf.name, tool) else "nothing"
 
 
 def omittable(tool: Tool) -> frozenset[str]:
@@ -463,17 +450,13 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) ->
         schema = declared(tool.schema, (name,))
         if not isinstance(schema, dict) or _has_enum(schema):
             continue
-        if not _is_named_elsewhere(folded, queries, known, tool, schema):
+        rest = f"{known.of_users}\n{known.of_others}\n{tool.description.casefold()}\n{describe(schema).casefold()}"
+        for query in queries:
+            rest = rest.replace(query, " ")
+        if not _has_word(rest, folded):
             found = Sign("a word of the query; nothing says that there is such a place", "low")
             yield Invention(Leaf((name,), name, value), found)
 
 
 def _has_word(text: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
-
-
-def _is_named_elsewhere(word: str, queries: list[str], known: KnownText, tool: Tool, schema: Json) -> bool:
-    rest = f"{known.of_users}\n{known.of_others}\n{tool.description.casefold()}\n{describe(schema).casefold()}"
-    for query in queries:
-        rest = rest.replace(query, " ")
-    return _has_word(rest, word)

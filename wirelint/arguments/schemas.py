@@ -9,11 +9,12 @@ None, and rules skip it. `format` is not checked. Nothing is fetched: a referenc
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -76,8 +77,11 @@ class Validator:
         found: list[Violation] = []
         with contextlib.suppress(ValueError):  # a message with half of a surrogate pair, as in `accepts`
             for error in self._compiled.iter_errors(value):
-                if (violation := _violation(error)) is not None:
-                    found.append(violation)
+                if type(error.kind).__name__.removeprefix("ValidationErrorKind_") not in _UNKNOWN:
+                    keyword = str(error.schema_path[-1]) if error.schema_path else "schema"
+                    types = frozenset(_allowed_types(error))
+                    words = _words(error, keyword, types)
+                    found.append(Violation(tuple(error.instance_path), keyword, words, types))
                 if len(found) >= _ERRORS_READ:
                     break
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
@@ -87,12 +91,22 @@ class Validator:
         violations = self.violations(value)
         if not violations or not all(violation.types and violation.path for violation in violations):
             return None
+        made = [value]
         for violation in violations:
-            changed = _replace(value, violation.path, violation.types)
-            if changed is None:
+            holder: Any = made
+            place: Any = 0
+            for step in violation.path:
+                holder[place] = copy.copy(holder[place])
+                holder, place = holder[place], step
+            given = read = holder[place]
+            if isinstance(given, str):
+                read = coerce(given, {"type": [*sorted(violation.types)]})
+            elif isinstance(given, int | float) and "string" in violation.types:
+                read = _json(given)
+            if type(read) is type(given):  # it spells none of the types
                 return None
-            (value,) = changed
-        return value if self.accepts(value) else None
+            holder[place] = read
+        return made[0] if self.accepts(made[0]) else None
 
 
 def validator(tool: Tool | None) -> Validator | None:
@@ -225,16 +239,6 @@ def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
 _UNKNOWN = frozenset({"BacktrackLimitExceeded", "RegexEngineFailure", "FromUtf8", "Referencing", "Custom"})
 
 
-def _violation(error: jsonschema_rs.ValidationError) -> Violation | None:
-    kind = type(error.kind).__name__.removeprefix("ValidationErrorKind_")
-    if kind in _UNKNOWN:
-        return None
-    path = tuple(error.instance_path)
-    keyword = str(error.schema_path[-1]) if error.schema_path else "schema"
-    types = frozenset(_allowed_types(error))
-    return Violation(path, keyword, _words(error, keyword, types), types)
-
-
 def _allowed_types(error: jsonschema_rs.ValidationError) -> Iterator[str]:
     import jsonschema_rs
 
@@ -281,32 +285,6 @@ def _json(value: object) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         return str(value)
-
-
-# --- coercion --------------------------------------------------------------------------------------------------------
-
-
-def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
-    """Return a copy of `value` with the value at `path` converted to one of `types`; None if it spells none of them."""
-    if not path:
-        read = _read_as(value, types)
-        return None if type(read) is type(value) else (read,)
-    step, rest = path[0], path[1:]
-    if isinstance(value, dict) and isinstance(step, str) and step in value:
-        inner = _replace(value[step], rest, types)
-        return None if inner is None else ({**value, step: inner[0]},)
-    if isinstance(value, list) and isinstance(step, int) and step < len(value):
-        inner = _replace(value[step], rest, types)
-        return None if inner is None else ([*value[:step], inner[0], *value[step + 1 :]],)
-    return None
-
-
-def _read_as(value: Json, types: frozenset[str]) -> Json:
-    if isinstance(value, str):
-        return coerce(value, {"type": [*sorted(types)]})
-    if isinstance(value, int | float) and "string" in types:
-        return _json(value)
-    return value
 
 
 # Kinds of values that a schema allows at a place.

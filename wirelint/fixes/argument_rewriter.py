@@ -372,7 +372,16 @@ class ArgumentRewriter(ABC):
         if isinstance(entries[0].event, Start):
             rest = self._refill(entries[0], entries[0].event, rest, alone=len(entries) == 1)
             del entries[0]
-        _spread(entries, rest)
+        # Deltas that carry the beginning of the rest are kept; the first other one gets the remainder.
+        for number, entry in enumerate(entries):
+            delta = entry.event
+            assert isinstance(delta, Delta)
+            last = number + 1 == len(entries)
+            if rest.startswith(delta.text) and not (last and len(rest) > len(delta.text)):
+                rest = rest[len(delta.text) :]
+                continue
+            entry.out = [delta._replace(text=rest)] if rest else []
+            rest = ""
         if change.separated:
             self._separate(call, change)
         self._leave(call)
@@ -410,17 +419,3 @@ class ArgumentRewriter(ABC):
                 Delta(block, separated.text, frame),
                 Close(block, frame),
             ]
-
-
-def _spread(entries: Sequence[Entry], rest: str) -> None:
-    """Distribute `rest` over the kept deltas: the deltas that carry its beginning are kept, the first other one gets
-    the remainder."""
-    for number, entry in enumerate(entries):
-        delta = entry.event
-        assert isinstance(delta, Delta)
-        last = number + 1 == len(entries)
-        if rest.startswith(delta.text) and not (last and len(rest) > len(delta.text)):
-            rest = rest[len(delta.text) :]
-            continue
-        entry.out = [delta._replace(text=rest)] if rest else []
-        rest = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
@@ -38,7 +39,6 @@ from wirelint.fix import (
     RewriteContext,
     WaitingRewriter,
     ends_call,
-    first_frame,
 )
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
@@ -76,9 +76,7 @@ class SeparateValues(ArgumentRewriter):
         return not call.length or super().over_at_close(call)
 
     def judge(self, call: ToolCall) -> Change | None:
-        request = self._context.exchange.request
-        parallel = request is None or request.parallel_tool_calls is not False
-        return separate_values(call, self._tool, parallel=parallel)
+        return separate_values(call, self._context.exchange.request)
 
 
 class CompleteJson(ArgumentRewriter):
@@ -258,7 +256,7 @@ class _Growing:
         self.state, self.before = "plain", ""
 
 
-class GrowingDeltas(WaitingRewriter):
+class GrowingDeltas(WaitingRewriter[Delta]):
     """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
 
     `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
@@ -275,9 +273,8 @@ class GrowingDeltas(WaitingRewriter):
         self._calls: dict[int, _Growing] = {}
 
     def release(self) -> Iterable[Event]:
-        for event in self._held[:1]:
-            assert isinstance(event, Delta)
-            self._calls[event.block].state = "plain"
+        if self._held:
+            self._calls[self._first.block].state = "plain"
         return super().release()
 
     def take(self, event: Event) -> Iterable[Event]:
@@ -299,8 +296,7 @@ class GrowingDeltas(WaitingRewriter):
             return (event,)
         return self.wait_for(event)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Delta)
+    def decides(self, first: Delta, event: Event) -> bool | None:
         call = self._calls[first.block]
         match event:
             case Delta(block=block, text=text) if block == first.block and text:
@@ -316,16 +312,14 @@ class GrowingDeltas(WaitingRewriter):
                 return None
         return Arguments(first.text).mapping is not None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        second = held[0]
-        assert isinstance(second, Delta)
-        call = self._calls[second.block]
+    def settle(self, start: Delta, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        call = self._calls[start.block]
         if not decided:
             call.is_plain()
-            return (second,)
+            return (start,)
         call.state = "grows"
-        self._record(call.start, second)
-        return self._add(call, second)
+        self._record(call.start, start)  # the second delta of the call
+        return self._add(call, start)
 
     def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
         added = event.text[len(call.before) :]
@@ -352,54 +346,38 @@ class CallShapes(PassingRewriter):
         return ()
 
 
-class EmptyStarts:
+class EmptyStarts(WaitingRewriter[Start]):
     """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
 
     In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
     arguments waits for its first delta, or for an event that shows that none will come.
     """
 
-    phase: ClassVar[float] = 4
-    heeds_text: ClassVar[bool] = False
+    phase = 4
 
     def __init__(self, record: Callable[[Start], None]) -> None:
+        super().__init__()
         self._record = record
-        self._waiting: list[Event] = []
-        self._open: dict[int, int] = {}
-        """By block, the positions of waiting starts whose block has had no event yet."""
 
-    @property
-    def held(self) -> int | None:
-        return first_frame(self._waiting)
+    def take(self, event: Event) -> Iterable[Event]:
+        return self.wait_for(event) if isinstance(event, Start) and event.given else (event,)
 
-    def push(self, event: Event) -> Iterable[Event]:
+    def decides(self, first: Start, event: Event) -> bool | None:
         match event:
-            case Start() if event.given:
-                self._open[event.block] = len(self._waiting)
-            case StreamViolation("repeated-start", detail):
-                self._empty(detail.partition(" ")[0])
-            case Delta(block) | Close(block):
-                self._open.pop(block, None)
+            case StreamViolation("repeated-start", detail) if detail.partition(" ")[0] == first.pointer:
+                return True
+            case Delta(block) | Close(block) if block == first.block:
+                return False
             case Finish() | Done() | Failure():
-                self._open.clear()
+                return False
             case _:
-                pass
-        if not self._waiting and not self._open:
-            return (event,)
-        self._waiting.append(event)
-        return () if self._open else self.release()
+                return None
 
-    def release(self) -> list[Event]:
-        waiting, self._waiting = self._waiting, []
-        self._open.clear()
-        return waiting
-
-    def _empty(self, pointer: str) -> None:
-        for place in self._open.values():
-            start = self._waiting[place]
-            if isinstance(start, Start) and start.pointer == pointer:
-                self._record(start)
-                self._waiting[place] = start._replace(given="")
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        if not decided:
+            return (start,)
+        self._record(start)
+        return (start._replace(given=""),)
 
 
 # Rewriter for invented arguments and argument policies: it changes arguments while they stream, and removes blocked calls.
@@ -444,7 +422,9 @@ class PolicyRewriter(ArgumentRewriter):
         arguments = call.arguments.mapping
         if arguments is None or not call.name or call.form == "custom":
             return None
-        outcome = self._judge(call, arguments, self._tool(call.name), self._is_permitted)
+        outcome = self._judge(
+            call, arguments, self._tool(call.name), partial(self._context.permit.allows, self._rule.code)
+        )
         if not outcome.made:
             return None
         safety: Safety = "unsafe" if any(fault.safety == "unsafe" for fault in outcome.made) else "safe"
@@ -457,9 +437,6 @@ class PolicyRewriter(ArgumentRewriter):
         self._outcome = outcome
         done = "; ".join(fault.done for fault in outcome.made)
         return Change(text, safety, done, done, offset=offset)
-
-    def _is_permitted(self, safety: Safety) -> bool:
-        return self._context.permit.allows(self._rule.code, safety)
 
     def push(self, event: Event) -> Iterable[Event]:
         if self._remover.is_removed(event):

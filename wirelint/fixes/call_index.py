@@ -45,7 +45,7 @@ from wirelint.model import Arguments, Json
 _BLANK = " \t\r\n"
 
 
-class _UpdateJudge(WaitingRewriter):
+class _UpdateJudge(WaitingRewriter[CallUpdate]):
     """Base of rewriters that classify every update of a call. A subclass returns the events to send for it."""
 
     def __init__(self, context: RewriteContext) -> None:
@@ -55,9 +55,8 @@ class _UpdateJudge(WaitingRewriter):
         self._calls: dict[int, Succession] = {}
         self._choices: dict[int, int] = {}
 
-    def decides(self, first: Event, event: Event) -> bool | None:
+    def decides(self, first: CallUpdate, event: Event) -> bool | None:
         """Return whether argument text follows an update; None while it may still come."""
-        assert isinstance(first, CallUpdate)
         match event:
             case Delta(block=block) if block == first.block:
                 return True if event.text.strip(_BLANK) else None
@@ -70,15 +69,16 @@ class _UpdateJudge(WaitingRewriter):
             case _:
                 return None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        assert isinstance(held[0], CallUpdate)
-        return self._judged(held[0], follows=decided)
+    def settle(self, start: CallUpdate, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        return self._judged(start, follows=decided)
 
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
         for event in super().release():
-            known = isinstance(event, CallUpdate) and event.block in self._calls
-            out += self._judged(event, follows=False) if known and isinstance(event, CallUpdate) else self.take(event)
+            if isinstance(event, CallUpdate) and event.block in self._calls:
+                out += self._judged(event, follows=False)
+            else:
+                out += self.take(event)
         return out
 
     def take(self, event: Event) -> Iterable[Event]:
@@ -137,7 +137,7 @@ class CallIds(_UpdateJudge):
         return ()
 
 
-class LateHeads(WaitingRewriter):
+class LateHeads(WaitingRewriter[Start]):
     """Moves the id and the name of a call from after its first arguments to its start.
 
     `{"index":0,"function":{"arguments":"{"}}`, then `{"index":0,"id":"call_1","function":{"name":"look_up"}}`: a start
@@ -154,9 +154,8 @@ class LateHeads(WaitingRewriter):
         self._late: list[CallUpdate] = []
         self._moved: dict[int, CallUpdate] = {}
 
-    def decides(self, first: Event, event: Event) -> bool | None:
+    def decides(self, first: Start, event: Event) -> bool | None:
         """Return True at the last part of the head, False at the end of the call."""
-        assert isinstance(first, Start)
         match event:
             case Delta(block=block, text=text) if block == first.block:
                 self._begun.text(text)
@@ -177,9 +176,8 @@ class LateHeads(WaitingRewriter):
                 pass
         return None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        start = held[0]
-        if not self._late or not isinstance(start, Start):
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        if not self._late:
             return (start,)
         id_ = next((one.id for one in self._late if one.id and not start.id), None)
         name = next((one.name for one in self._late if one.name and not start.name), None)
@@ -344,13 +342,17 @@ class CallNumbers(_UpdateJudge):
             self._open.discard(before)
             self._open.add(block)
             self._now[update.block] = block
+            given: Json = None if self._own.arguments == "text" else {}
+            if given is not None and update.frame is not None and '"content_block"' in (update.frame.data or ""):
+                content = (Arguments(update.frame.data or "").mapping or {}).get("content_block")
+                given = content.get("input") if isinstance(content, dict) else {}
             start = first._replace(
                 block=block,
                 frame=update.frame,
                 wire_index=None,
                 id=id_,
                 name=name,
-                input=self._input(update.frame),
+                input=given,
                 item=max(update.item, 0),
             )
             return *closed, start
@@ -374,12 +376,3 @@ class CallNumbers(_UpdateJudge):
         if block == event.block:
             return (event._replace(),) if block in self._unnumbered else (event,)
         return (event._replace(block=block),)
-
-    def _input(self, frame: Frame | None) -> Json:
-        """Return the input of a block that began under the index of another."""
-        if self._own.arguments == "text":
-            return None
-        if frame is None or frame.data is None or '"content_block"' not in frame.data:
-            return {}
-        block = (Arguments(frame.data).mapping or {}).get("content_block")
-        return block.get("input") if isinstance(block, dict) else {}

@@ -14,10 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
-import orjson
-
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import is_normal_end
+from wirelint.arguments.json_continuation import write
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import (
@@ -57,15 +56,8 @@ def make_call(
     given: Json = arguments if held else {} if own.arguments == "block" else None
     yield Start(block, "tool_call", place, choice, frame, None, id_, name, given)
     if not held:
-        yield Delta(block, write_arguments(arguments), frame)
+        yield Delta(block, write(arguments), frame)
     yield Close(block, frame)
-
-
-def write_arguments(arguments: dict[str, Json]) -> str:
-    try:
-        return orjson.dumps(arguments).decode()
-    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
-        return json.dumps(arguments)
 
 
 def removal_text(name: str, request: Request) -> str:
@@ -167,7 +159,7 @@ def report_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[
             yield rule.finding(
                 "request",
                 f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} {verdict}: {item.fault}",
-                item.place,
+                item.pointer,
                 severity="error" if item.refused else None,
                 fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
             )
@@ -178,7 +170,7 @@ def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Req
     for item in wrong_item_ids(exchange):
         if item.mixed_up is mixed_up and item.edit is not None:
             title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
-            yield (item.edit,), rule.repair("request", "safe", title, item.place, before=item.id)
+            yield (item.edit,), rule.repair("request", "safe", title, item.pointer, before=item.id)
 
 
 class ItemIds(PassingRewriter):
@@ -212,7 +204,7 @@ class ItemIds(PassingRewriter):
         return (event,)
 
 
-class CallHeads(WaitingRewriter):
+class CallHeads(WaitingRewriter[Start]):
     """Changes ids and names of calls and removes calls, as a rule decides, call by call in order."""
 
     def __init__(
@@ -240,21 +232,18 @@ class CallHeads(WaitingRewriter):
         """The ids with which renamed calls start; one of them in a later event is repeated."""
         self._remover = CallRemover(context)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         if isinstance(event, Delta) and self._may_grow is not None:
             said = (one for one in self._held if isinstance(one, Start | CallUpdate) and one.block == first.block)
             if self._may_grow(joined_name([one.name for one in said])):
                 return None
         return completes_name(first, event) or None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         """Return the events for the start of a call whose id and name are complete."""
-        start = held[0]
-        assert isinstance(start, Start)
         self._remover.note(start)
         said: list[Start | CallUpdate] = [start]
-        said += [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        said += [one for one in later if isinstance(one, CallUpdate) and one.block == start.block]
         id_, name = (next(filter(None, some), None) for some in ([one.id for one in said], [one.name for one in said]))
         match self._judge(Head(start, id_, name, joined_name([one.name for one in said]))):
             case HeadChange("text", text):
@@ -285,7 +274,7 @@ class CallHeads(WaitingRewriter):
             case Start(kind="tool_call") if (settled := self._is_settled(event)) is not True:
                 # In a whole body the id and the name are complete, even if the end of the call is missing.
                 now = settled is False or not self._context.streamed
-                return self.settle([event], event, True) if now else self.wait_for(event)
+                return self.settle(event, (), event, True) if now else self.wait_for(event)
             case Start():
                 self._remover.note(event)
             case Delta(block=block):
@@ -302,7 +291,7 @@ class CallHeads(WaitingRewriter):
         return (event,)
 
 
-class EmptyCalls(WaitingRewriter):
+class EmptyCalls(WaitingRewriter[Start]):
     """Removes calls without a name and arguments beside other calls or after text. `record` records each of them.
 
     `{"index":1,"function":{"name":"","arguments":""}}`: a name may come later, so the call waits until another one begins
@@ -334,8 +323,7 @@ class EmptyCalls(WaitingRewriter):
                 pass
         return (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         match event:
             case Delta(block=block) if block == first.block:
                 self._text += event.text
@@ -355,9 +343,7 @@ class EmptyCalls(WaitingRewriter):
             case _:
                 return None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        start = held[0]
-        assert isinstance(start, Start)
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         self._note(start)
         if not decided:
             return (start,)
@@ -412,7 +398,7 @@ def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
     return tuple(found)
 
 
-class ParallelSplitter(WaitingRewriter):
+class ParallelSplitter(WaitingRewriter[Start]):
     """Replaces a wrapper by the wrapped calls. `record` records the change."""
 
     phase = 2
@@ -435,26 +421,23 @@ class ParallelSplitter(WaitingRewriter):
         own = isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
         return () if own else (event,)
 
-    def decides(self, first: Event, event: Event) -> bool | None:
-        assert isinstance(first, Start)
+    def decides(self, first: Start, event: Event) -> bool | None:
         if isinstance(event, Delta) and event.block == first.block:
             self._size += len(event.text)
             return False if self._size > MOST_HELD else None
         return ends_call(first, event) or None
 
-    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        start = held[0]
-        assert isinstance(start, Start)
-        text = "".join(one.text for one in held if isinstance(one, Delta) and one.block == start.block)
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        text = "".join(one.text for one in later if isinstance(one, Delta) and one.block == start.block)
         inside = uses(decode_json(text) if text else start.input, self._request) if decided else ()
         if not inside:
             return (start,)
         self._record(start, text or json.dumps(start.input), inside)
         self._gone.add(start.block)
         closes = isinstance(event, Close) and event.block == start.block
-        return self._make(start, inside, event.frame if closes else held[-1].frame)
-
-    def _make(self, start: Start, inside: tuple[Use, ...], frame: Frame | None) -> Iterator[Event]:
+        frame = event.frame if closes else (later[-1] if later else start).frame
+        made: list[Event] = []
         for number, use in enumerate(inside):
             id_ = start.id if number == 0 and start.id else mint_where_used(self._context, use.name)
-            yield from make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
+            made += make_call(self._context, start.choice, use.name, id_, use.arguments, frame, start.pointer)
+        return made

@@ -55,9 +55,8 @@ class Content:
     @property
     def lacks_finish_reason(self) -> bool:
         """Return True if the candidate has calls, all of them complete, and no finish reason."""
-        scanner = self.scanner
-        whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
-        return self.named and not self.stopped and (self.given or not scanner.top or whole)
+        whole = self.given or not self.scanner.top or self.scanner.is_object
+        return self.named and not self.stopped and whole
 
     def begin(self, start: Start) -> None:
         if start.kind == "tool_call":
@@ -131,7 +130,10 @@ class FinishReasons(PassingRewriter):
             case CallUpdate(name=str(name)) if name and (known := self._kinds.get(event.block)) is not None:
                 self._contents[known[0]].named = True
             case Finish(choice=choice):
-                return (self._finish(event, self._content(choice)),)
+                content = self._content(choice)
+                content.stopped = True
+                reason = None if self._unread and not content.forms else self._correct(event, content)
+                return (event if reason is None else event._replace(reason=reason),)
             case Failure():
                 self._unread = True
             case StreamViolation(kind=kind) if kind in UNREAD:
@@ -172,13 +174,6 @@ class FinishReasons(PassingRewriter):
 
     def _content(self, choice: int) -> Content:
         return self._contents.setdefault(choice, Content())
-
-    def _finish(self, event: Finish, content: Content) -> Finish:
-        content.stopped = True
-        if self._unread and not content.forms:
-            return event
-        reason = self._correct(event, content)
-        return event if reason is None else event._replace(reason=reason)
 
     def _missing(self, frame: Frame | None) -> list[Finish]:
         """Return the ends that candidates lack."""

@@ -10,7 +10,7 @@ while blocks are open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 
 import orjson
 
@@ -82,7 +82,16 @@ class Framing(PassingRewriter):
         if isinstance(event, StreamViolation):
             return self._violation(event)
         self._note(event)
-        return self._close_in_time(event)
+        if not self._stop:
+            if not (isinstance(event, Finish) and self._open and "unfinished-part" in self._fixable):
+                return (event,)
+            self._stop = [event]  # it waits while blocks are open
+            return ()
+        self._stop.append(event)
+        if isinstance(event, (Done, Failure)) or not self._open:
+            held, self._stop = self._stop, []
+            return held
+        return ()
 
     def release(self) -> Iterable[Event]:
         waiting = [*self._stop, *self._pieces]
@@ -172,7 +181,10 @@ class Framing(PassingRewriter):
                     return (violation,)  # so is one with a line that would be lost: `]`
                 self._tell(violation)
                 # Other rewriters must see the frame: its document may have members to change, such as the reply's id.
-                return () if self._has_events(violation.frame) else (Other(violation.frame),)
+                given = (event.frame for event in self._context.frame_events if not isinstance(event, StreamViolation))
+                numbers = [frame.number for frame in given if frame is not None]
+                is_seen = violation.frame is None or violation.frame.number in numbers
+                return () if is_seen else (Other(violation.frame),)
             case _:
                 return (violation,)
 
@@ -190,15 +202,6 @@ class Framing(PassingRewriter):
         read = [event for event in self._context.frame_events if not isinstance(event, StreamViolation)]
         return any(not isinstance(event, Other) or event.frame is not frame for event in read)
 
-    def _has_events(self, frame: Frame | None) -> bool:
-        """Return True if a frame, or a document in it, has given an event beside violations."""
-        numbers = [
-            event.frame.number
-            for event in self._context.frame_events
-            if event.frame is not None and not isinstance(event, StreamViolation)
-        ]
-        return frame is None or frame.number in numbers
-
     def _cut(self, violation: StreamViolation) -> Iterable[Event]:
         """Fix a last event without a blank line. Clients need it only if it holds the end of the reply."""
         events = self._context.frame_events
@@ -214,19 +217,6 @@ class Framing(PassingRewriter):
         return ()
 
     # --- blocks that are never closed ---------------------------------------------------------------------------------
-
-    def _close_in_time(self, event: Event) -> Iterable[Event]:
-        """Hold back a finish reason while blocks are open."""
-        if not self._stop:
-            if not (isinstance(event, Finish) and self._open and "unfinished-part" in self._fixable):
-                return (event,)
-            self._stop = [event]
-            return ()
-        self._stop.append(event)
-        if isinstance(event, (Done, Failure)) or not self._open:
-            held, self._stop = self._stop, []
-            return held
-        return ()
 
     def _closed(self, frame: Frame | None = None) -> Iterable[Event]:
         """Return the ends of the open blocks, and the waiting finish reason after them."""
@@ -259,7 +249,13 @@ class Framing(PassingRewriter):
         joins = isinstance(event, StreamViolation) and event.kind in ("split-json", "broken-json")
         if isinstance(event, StreamViolation) and joins and event.frame is not None:
             if event.frame is first:
-                return list(self._joined(event))
+                held, self._pieces = self._pieces, []
+                if event.kind == "broken-json":  # they did not form a document
+                    return [*(one for one in held if not self._is_dropped(one)), event]
+                self._tell(event)
+                # An event without data is no piece, but a comment between pieces.
+                comments = [one for one in held if one.frame is None or one.frame.data is None]
+                return [out for one in comments for out in self.push(one)]
             if event.frame.number < first.number:  # the document began earlier, in pieces that did not wait
                 return [*self.release(), event]
         self._pieces.append(event)
@@ -268,16 +264,3 @@ class Framing(PassingRewriter):
             self._unjoined = True
             self._context.notes.append("a document over several events is too long to be joined")
         return self.release() if self._unjoined or event.frame is None else ()
-
-    def _joined(self, violation: StreamViolation) -> Iterator[Event]:
-        """Yield the waiting events without the pieces of a joined document; all of them if they did not form a
-        document."""
-        held, self._pieces = self._pieces, []
-        if violation.kind == "broken-json":
-            yield from (event for event in held if not self._is_dropped(event))
-            yield violation
-            return
-        self._tell(violation)
-        for event in held:
-            if event.frame is None or event.frame.data is None:  # no piece, but a comment between pieces
-                yield from self.push(event)

@@ -192,17 +192,27 @@ def can_hold_calls(request: Request) -> bool:
 
 
 def without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterator[Edit]:
-    """Yield the edits that remove markup from the texts of a message with calls."""
-    left = _remaining(message, leaks)
-    if history_of(request.api).content is None:
-        yield from _without_items(request, left)
-        return
-    texts = {pointer: text for pointer, text in left.items() if _block(pointer) is not None}
-    for pointer, text in left.items():
-        if pointer not in texts:
-            yield Edit("replace", pointer, text) if text else _emptied(request.api, pointer)
-    if texts:
-        yield from _without_blocks(request, texts)
+    """Yield the edits that remove markup from the texts of a message with calls.
+
+    In Responses, a turn can be several message items. An item without text is removed.
+    """
+    contents: dict[str, dict[str, str]] = {}
+    for pointer, text in _remaining(message, leaks).items():
+        block = _block(pointer)
+        contents.setdefault(block.rpartition("/")[0] if block is not None else pointer, {})[pointer] = text
+    for place, texts in contents.items():
+        content = at(request.body, place)
+        gone = {pointer: _block(pointer) or pointer for pointer, text in texts.items() if not text}
+        gone = {pointer: block for pointer, block in gone.items() if not is_signed(at(request.body, block))}
+        if len(gone) < (len(content) if isinstance(content, list) else 1):
+            for pointer, text in texts.items():
+                yield Edit("remove", gone[pointer]) if pointer in gone else Edit("replace", pointer, text)
+        elif history_of(request.api).content is None:
+            yield Edit("remove", "/".join(place.split("/")[:3]))
+        elif request.api == "cohere.chat":
+            yield Edit("remove", place)
+        else:
+            yield Edit("replace", place, "" if request.api == "ollama.chat" else None)
 
 
 def with_calls(
@@ -239,41 +249,6 @@ def _block(pointer: str) -> str | None:
     """Return the pointer of the block that a text belongs to; None for a content that is a text."""
     block, _, field = pointer.rpartition("/")
     return block if field == "text" and block.rpartition("/")[2].isdecimal() else None
-
-
-def _emptied(api: str, place: str) -> Edit:
-    """Return the edit that empties the content of a message with calls."""
-    if api == "cohere.chat":
-        return Edit("remove", place)
-    return Edit("replace", place, "" if api == "ollama.chat" else None)
-
-
-def _without_blocks(request: Request, texts: Mapping[str, str]) -> Iterator[Edit]:
-    blocks = {pointer: _block(pointer) or "" for pointer in texts}
-    row = next(iter(blocks.values())).rpartition("/")[0]
-    content = at(request.body, row)
-    signed = {pointer for pointer, block in blocks.items() if is_signed(at(request.body, block))}
-    gone = [pointer for pointer, text in texts.items() if not text and pointer not in signed]
-    if isinstance(content, list) and len(gone) == len(content):
-        yield _emptied(request.api, row)
-        return
-    for pointer, text in texts.items():
-        yield Edit("remove", blocks[pointer]) if pointer in gone else Edit("replace", pointer, text)
-
-
-def _without_items(request: Request, left: Mapping[str, str]) -> Iterator[Edit]:
-    """Yield the edits for Responses, where a turn can be several message items. An item without text is removed."""
-    items: dict[str, dict[str, str]] = {}
-    for pointer, text in left.items():
-        items.setdefault("/".join(pointer.split("/")[:3]), {})[pointer] = text
-    for item, texts in items.items():
-        content = at(request.body, f"{item}/content")
-        parts = len(content) if isinstance(content, list) else 1
-        if sum(not text for text in texts.values()) == parts:
-            yield Edit("remove", item)
-            continue
-        for pointer, text in texts.items():
-            yield Edit("replace", pointer, text) if text else Edit("remove", _block(pointer) or pointer)
 
 
 def _rest(request: Request, place: str, left: Mapping[str, str]) -> Iterator[Json]:

@@ -118,13 +118,14 @@ class ThoughtDecider(TextDecider):
     def pause(self, why: Pause) -> None:
         if self._state == "left":
             return
+        residue = self._state == "pair" and self._tag is None and not self._lone  # a frame made of words waits
         if self._state == "thought":
             self._pass_on("", final=True)
             self._end_thought("")
             self._buffer.replace("")
             self._shift, self._checked, self._tail = self.block.sure, 0, ""
             self._state = "left" if self._leaving else "text"
-        elif why == "close" and self.streamed and (self._awaits_more or (self._state == "pair" and self._is_residue)):
+        elif why == "close" and self.streamed and (self._awaits_more or residue):
             return  # a call right after it shows that all of it was reasoning
         else:
             self._decide(final=True)
@@ -141,11 +142,6 @@ class ThoughtDecider(TextDecider):
         self._leaving, self._lone = True, False
         if self._state != "thought":
             self._stop_deciding()
-
-    @property
-    def _is_residue(self) -> bool:
-        """Return True if a frame made of words waits."""
-        return self._tag is None and not self._lone
 
     def _stop_deciding(self) -> None:
         """Release all waiting text. A closing tag that arrives later can still be removed."""
@@ -225,10 +221,7 @@ class ThoughtDecider(TextDecider):
         self.block.sure = max(self.block.sure, self.block.length if waits is None else waits + self._shift)
 
     def _begin(self, *, final: bool) -> int | None:
-        """Decide at the beginning of the answer.
-
-        Return the offset from which text waits; None if the beginning is over.
-        """
+        """Decide at the beginning of the answer. Return the offset from which text waits; None if the beginning is over."""
         if self._swallowing:
             self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
         if self._answer == "awaited" and self._awaits_answer(final=final):
@@ -306,7 +299,8 @@ class ThoughtDecider(TextDecider):
         opener = ANSWER_OPENER.match(text)
         if opener is not None or (text and (final or not is_cut(ANSWER_OPENER, text))):
             self._answer = "none"
-        if opener is not None and self._mover.unwraps(opener[0]):
+        closer = opener[0].replace("<", "</") if opener is not None else ""
+        if opener is not None and not instructions_hold(self._mover.request, opener[0], closer):
             self._answer, self._sought = "open", 0
             self._take_out(0, opener.end())
             title = f"removed the {opener[0]} tag around the answer"
@@ -417,8 +411,7 @@ class ThoughtDecider(TextDecider):
         return closer is not None and may_become_mention(text, *closer.span())
 
     def _may_be_answer(self, found: Thinking) -> bool:
-        """Return True if only a lone closing tag shows that the reply is a thought: `It is 4.</think>` may be the
-        answer."""
+        """Return True if only a lone closing tag shows that the reply is a thought, as in `It is 4.</think>`."""
         if found.evidence != "closed" or self._lone:
             return False
         text, mover = self._buffer.text(), self._mover
@@ -602,10 +595,6 @@ class ReasoningMover(TextRewriter):
         number = self._open.pop(block.start.block, None)
         if number is not None and self.api.has_block_events:
             yield Close(number, frame)
-
-    def unwraps(self, opener: str) -> bool:
-        """Return True if the request does not ask for this tag around the answer."""
-        return not instructions_hold(self.request, opener, opener.replace("<", "</"))
 
     def record_thought(self, block: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
         thought = thought.strip()

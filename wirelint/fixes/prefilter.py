@@ -11,7 +11,7 @@ Brackets are frequent in code; the word after a bracket decides whether it can b
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
 from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, Anchor, has_name, heads, may_match, sentence_end, word_start
@@ -82,10 +82,7 @@ REACH = 12
 
 
 class _Heads:
-    """Words that may open a line, in any case, after blanks.
-
-    A lookup by the first character: as a regular expression, the names of a hundred tools take 50 ms to compile.
-    """
+    """Words that may open a line, in any case. As one pattern, the names of a hundred tools take 50 ms to compile."""
 
     def __init__(self, heads: Iterable[str]) -> None:
         self._by_first: dict[str, tuple[str, ...]] = {}
@@ -108,7 +105,9 @@ class _Heads:
 
     def may_stand(self, text: str, at: int) -> bool:
         """Return True if one of the words opens the line at an offset, or may when more text has come."""
-        start, line = self._line(text, at)
+        blanks = _BLANKS.match(text, at)
+        start = blanks.end() if blanks is not None else at
+        line = _folded(text[start : start + self._longest])
         if not line:
             return True
         heads = self._by_first.get(line[0])
@@ -116,12 +115,6 @@ class _Heads:
             return False
         cut = start + self._longest > len(text)
         return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
-
-    def _line(self, text: str, at: int) -> tuple[int, str]:
-        """Return the offset after the line's blanks, and the text from there, as long as the longest word."""
-        blanks = _BLANKS.match(text, at)
-        start = blanks.end() if blanks is not None else at
-        return start, _folded(text[start : start + self._longest])
 
 
 class Prefilter:
@@ -158,35 +151,28 @@ def _folded(text: str) -> str:
 
 
 def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]) -> str:
-    """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text.
-
-    Each option begins with a literal character, so `re` is quick.
-    """
+    """Return the pattern source of all openers that may occur anywhere, whole or cut off by the end of the text."""
+    # Each option begins with a literal character, so `re` is quick.
     options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
-    options += [*map(_end, _ENDS), _escaped_line(), *_CUT_ESCAPES]
+    # The tag before an escaped line end, as the markup before an end of a thought, may be in an earlier text.
+    line = re.escape(_ESCAPED_LINE)
+    behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
+    options += [*map(_end, _ENDS), rf"{line}(?:{'|'.join(behind)})", *_CUT_ESCAPES]
     options += [NO_TAG * (first == ">") + option for first, option in _options(literals).items()]
     for first, rest in _options(words).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
     for first, rest in _options(glued).items():
-        behind = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
-        options.append(first + behind + rest.removeprefix(first))
+        before = rf"(?:{sentence_end(first)}|(?<=\A{first})|(?<=\n{first}))"
+        options.append(first + before + rest.removeprefix(first))
     return "|".join(options)
 
 
 def _end(last: str) -> str:
-    """Return the pattern source of the last character of markup that ends a thought. The rest may be in an earlier
-    text."""
+    """Return the pattern source of the last character of markup that ends a thought, and may begin in an earlier text."""
     tails = [tail for tail in _TAILS if tail[-1] == last]
     cut = {tail[-size:] for tail in tails for size in range(1, len(tail))}
     behind = [rf"(?<=\A{re.escape(tail)})" for tail in sorted(cut)] + [rf"(?<={re.escape(tail)})" for tail in tails]
     return rf"{re.escape(last)}(?:{'|'.join(behind)})"
-
-
-def _escaped_line() -> str:
-    """Return the pattern source of an escaped line end that may follow a tag. The tag may be in an earlier text."""
-    line = re.escape(_ESCAPED_LINE)
-    behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
-    return rf"{line}(?:{'|'.join(behind)})"
 
 
 def _options(literals: Iterable[str]) -> dict[str, str]:
@@ -194,26 +180,18 @@ def _options(literals: Iterable[str]) -> dict[str, str]:
     rests: dict[str, list[str]] = {}
     for literal in sorted(literals):
         rests.setdefault(re.escape(literal[0]), []).append(literal[1:])
-    return {first: first + _rest(some) for first, some in rests.items()}
-
-
-def _rest(rests: Sequence[str]) -> str:
-    return "" if "" in rests else f"(?:{'|'.join([*_options(rests).values(), _TEXT_END])})"
-
-
-def _heads_of_kinds() -> tuple[set[str], set[str], set[str], set[str]]:
-    """Return the beginnings of openers: those anywhere, those of words, those after a sentence, and those at a line
-    start."""
-    literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
-    words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
-    return literals, words, glued, set(map(str.strip, OPENERS.heads(Anchor.LINE)))
+    return {
+        first: first if "" in some else f"{first}(?:{'|'.join([*_options(some).values(), _TEXT_END])})"
+        for first, some in rests.items()
+    }
 
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], _Heads]:
-    """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools'
-    names."""
-    literals, words, glued, lines = _heads_of_kinds()
+    """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools' names."""
+    literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
+    words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
+    lines = set(map(str.strip, OPENERS.heads(Anchor.LINE)))
     return re.compile(_openers(literals, words, glued)), _Heads(sorted((*lines, *LINE_HEADS)))
 
 

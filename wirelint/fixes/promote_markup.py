@@ -22,17 +22,18 @@ stay linear in the text. Quotation is checked on the whole text so far, within a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
+from wirelint.arguments.json_continuation import write
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL, Block, NativeCall
 from wirelint.dialects.scan import Look, find, has_opener, held_suffix, look, next_opener
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.calls import make_call, write_arguments
+from wirelint.fixes.calls import make_call
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
@@ -265,9 +266,8 @@ class MarkupDecider(TextDecider):
         self._scan(final=False)
         if self._complete or block.sure == block.length:
             return None
-        seen = look(
-            self._buffer, self._request.tools, self._read - self._base
-        )  # an opener at the end is not `_open` yet
+        # An opener at the end is not `_open` yet.
+        seen = look(self._buffer, self._request.tools, self._read - self._base)
         if seen.open is None or not seen.hopeful or self._quotation.is_quoted(self._base + seen.open):
             return None
         return self._buffer, seen.open
@@ -313,10 +313,9 @@ class MarkupDecider(TextDecider):
         return rest
 
     def _after_thought(self, text: str) -> str:
-        """Return the text, with a closing tag of reasoning before an answer that begins in it.
+        """Return the text, with the closing tag that `think-leak` removed before an answer that begins in it.
 
-        `think-leak` removed the tag, and a call without a tag of its own counts right after it. The tag takes the place of
-        the characters before the answer, which have been read.
+        A call without a tag of its own counts right after that tag, which takes the place of characters that were read.
         """
         place, end = self._promoter.context.answers.get(self.block.number, -1), self.block.length
         at = place - self._base
@@ -330,8 +329,7 @@ class MarkupDecider(TextDecider):
         return whole[before:]
 
     def _is_due(self, text: str) -> bool:
-        """Return True if it is time to scan: something may have closed, or there is much more text than at the last
-        scan."""
+        """Return True if something may have closed, or there is much more text than at the last scan."""
         size = len(self._buffer) + self._fresh_size
         if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
             return True
@@ -399,10 +397,7 @@ class MarkupDecider(TextDecider):
         return seen.open
 
     def _inner_call(self, text: str, start: int, end: int) -> int:
-        """Return where a call of a declared tool may begin after an opener of an undeclared one, else `end`.
-
-        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may begin no markup.
-        """
+        """Return where a call of a declared tool may begin after the opener at `start`, which begins none; else `end`."""
         tools = self._request.tools
         for _ in range(_INNER):
             place = next_opener(text, start + 1, tools)
@@ -437,9 +432,8 @@ class MarkupDecider(TextDecider):
 
     def _waits_for_end(self, run: tuple[Block, ...]) -> bool:
         """Return True for calls in reasoning, which count only if nothing follows the reasoning."""
-        if not self._in_reasoning or self.block.choice in self._promoter.spoken:
-            return False
-        return self._is_declared(run) and all(block.complete for block in run)
+        waits = self._in_reasoning and self.block.choice not in self._promoter.spoken
+        return waits and self._is_declared(run) and all(block.complete for block in run)
 
     def _settle(self, run: tuple[Block, ...], text: str, base: int, *, over: bool) -> int:
         """Decide on a run. Return the offset after it, and after white space and end-of-turn tokens that go with it."""
@@ -494,29 +488,11 @@ class MarkupDecider(TextDecider):
 
 
 def _part(start: Start, text: str) -> Said:
-    match start.kind:
-        case "reasoning":
-            return Reasoning(text, start.pointer)
-        case "refusal":
-            return Refusal(text, start.pointer)
-        case _:
-            return Text(text, start.pointer)
+    made: dict[str, Callable[[str, str], Said]] = {"reasoning": Reasoning, "refusal": Refusal}
+    return made.get(start.kind, Text)(text, start.pointer)
 
 
 # --- the rewriter -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Structured:
-    """The received part of a structured call of the reply."""
-
-    start: Start
-    texts: list[str] = field(default_factory=list)
-
-    def call(self) -> ToolCall:
-        text = "".join(self.texts)
-        given = Arguments.of(self.start.input) if self.start.input is not None and not text else Arguments(text)
-        return ToolCall(self.start.id, self.start.name, given, self.start.pointer)
 
 
 @dataclass(slots=True)
@@ -559,7 +535,8 @@ class MarkupPromoter(TextRewriter):
         self.spoken: set[int] = set()
         self._pending: dict[int, list[Promotion]] = {}
         self._pending_size = 0
-        self._structured: dict[int, _Structured] = {}
+        self._structured: dict[int, tuple[Start, list[str]]] = {}
+        """The received parts of the reply's structured calls, by block: the start, and the texts of the arguments."""
         self._looked_ahead = False
         self._cut: _Cut | None = None
         self._has_texts = False
@@ -662,20 +639,29 @@ class MarkupPromoter(TextRewriter):
 
     def _note_call(self, event: Event) -> None:
         if isinstance(event, Start) and event.kind == "tool_call":
-            self._structured.setdefault(event.block, _Structured(event))
+            self._structured.setdefault(event.block, (event, []))
         elif isinstance(event, Delta) and event.block in self._structured:
-            self._structured[event.block].texts.append(event.text)
+            self._structured[event.block][1].append(event.text)
 
     def meet(self, start: Start) -> None:
         self._note_call(start)
 
     def names(self, choice: int) -> set[str]:
         """Return the names of the structured calls of a candidate."""
-        return {call.start.name or "" for call in self._structured.values() if call.start.choice == choice}
+        return {start.name or "" for start, _ in self._structured.values() if start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
         """Return the received structured calls of a candidate; the last one may be incomplete."""
-        return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
+        return tuple(
+            ToolCall(
+                start.id,
+                start.name,
+                Arguments("".join(texts)) if any(texts) or start.input is None else Arguments.of(start.input),
+                start.pointer,
+            )
+            for start, texts in self._structured.values()
+            if start.choice == choice
+        )
 
     def promote(self, promotion: Promotion) -> bool:
         """Accept a run, unless its candidate has ended or too many runs wait."""
@@ -707,7 +693,7 @@ class MarkupPromoter(TextRewriter):
             for call in promotion.calls:
                 id_ = mint_where_used(self.context, call.name)
                 arguments = call.arguments or {}
-                lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
+                lines.append(f"{call.name}({write(arguments)}){f' as {id_}' if id_ is not None else ''}")
                 yield from make_call(self.context, promotion.block.choice, call.name, id_, arguments, event.frame)
             self._record(promotion, "promoted", "\n".join(lines))
         own = traits(self.request.api)

@@ -102,7 +102,7 @@ class TextBlock:
     closed: bool = False
     busy: bool = False
     regions: deque[Region] = field(default_factory=deque)
-    decider: TextDecider | None = None
+    decider: TextDecider = field(init=False)
 
     @property
     def choice(self) -> int:
@@ -116,7 +116,7 @@ class TextBlock:
     @property
     def undecided(self) -> bool:
         """Return True if the decider needs to know of a pause."""
-        return self.decider is not None and (self.sure < self.length or self.busy)
+        return self.sure < self.length or self.busy
 
     def cut(self, start: int, end: int) -> None:
         self.gone += max(end - start, 0)
@@ -204,7 +204,7 @@ class TextRewriter:
     @property
     def patient(self) -> bool:
         """Return False while later text may change the reading of text that has been sent."""
-        return not any(block.decider is not None and block.decider.is_open for block in self._blocks.values())
+        return not any(block.decider.is_open for block in self._blocks.values())
 
     def __init__(self, context: RewriteContext, repair: MakeRepair) -> None:
         self.context = context
@@ -285,7 +285,14 @@ class TextRewriter:
                 return self._start(event)
             case Close(number):
                 block = self._blocks.get(number)
-                return self._close(block, event) if block is not None else self._other(event, number)
+                if block is None:
+                    return self._other(event, number)
+                candidate = self._candidates[block.choice]
+                out = self._pause(candidate, "other", but=block)
+                if block.undecided:
+                    block.decider.pause("close")
+                candidate.queue.append(Item(event, block, block.length, block.length))
+                return [*out, *self._flush(candidate)]
             case CallUpdate(number):
                 return self._other(event, number)
             case Finish(choice):
@@ -316,9 +323,8 @@ class TextRewriter:
         out: list[Event] = []
         for candidate in self._candidates.values():
             for block in candidate.blocks:
-                if block.decider is not None:
-                    block.decider.give_up()
-                    block.sure = block.length
+                block.decider.give_up()
+                block.sure = block.length
             out += self._flush(candidate)
             out += [self._begin(block) for block in candidate.blocks if block.waits]
             out += self.dying(candidate)
@@ -329,15 +335,14 @@ class TextRewriter:
         out: list[Event] = []
         for candidate in self._candidates.values():
             for block in candidate.blocks:
-                if block.decider is not None:
-                    block.decider.leave()
+                block.decider.leave()
             out += self._flush(candidate)
         return out
 
     def forget(self) -> None:
         """Break reference cycles when the reply is over: collecting them as garbage would stop the proxy for a while."""
-        for block in self._blocks.values():
-            block.decider = None
+        for block in set(self._blocks.values()):  # a block may have two numbers
+            del block.decider
             block.queue.clear()
         self._blocks.clear()
         self._candidates.clear()
@@ -363,12 +368,12 @@ class TextRewriter:
             elif block.waits and not block.length:
                 out.append(self._begin(block))
         candidate.blocks = [block for block in candidate.blocks if not block.closed]
-        block = TextBlock(event, candidate.queue, event.block)
         if self._left or event.kind not in self.kinds or event.form == "opaque":
             if candidate.queue:
                 candidate.queue.append(Item(event))
                 return out
             return [*out, event]
+        block = TextBlock(event, candidate.queue, event.block)
         block.decider = self.decider(self, block)
         self._blocks[event.block] = block
         candidate.blocks.append(block)
@@ -379,7 +384,6 @@ class TextRewriter:
 
     def _text(self, block: TextBlock, events: Sequence[Delta]) -> Iterable[Event]:
         """Return the events that are sent after consecutive deltas of a block."""
-        assert block.decider is not None
         candidate = self._candidates[block.choice]
         if block.closed and block not in candidate.blocks:  # text after the stop of its block
             candidate.blocks.append(block)
@@ -396,14 +400,6 @@ class TextRewriter:
             event = event if block.number == event.block else event._replace(block=block.number)
             return (event,) if not out else [*out, event]
         candidate.queue.append(Item(event, block, start, block.length))
-        return [*out, *self._flush(candidate)]
-
-    def _close(self, block: TextBlock, event: Close) -> Iterable[Event]:
-        candidate = self._candidates[block.choice]
-        out = self._pause(candidate, "other", but=block)
-        if block.decider is not None and block.undecided:
-            block.decider.pause("close")
-        candidate.queue.append(Item(event, block, block.length, block.length))
         return [*out, *self._flush(candidate)]
 
     def _stop_all(self, event: Event) -> Iterable[Event]:
@@ -437,7 +433,7 @@ class TextRewriter:
 
     def _pause(self, candidate: Candidate, why: Pause, but: TextBlock | None = None) -> list[Event]:
         for block in candidate.blocks:
-            if block is not but and block.decider is not None and block.undecided:
+            if block is not but and block.undecided:
                 block.decider.pause(why)
         return self._flush(candidate)
 

@@ -73,8 +73,9 @@ class TokenDecider(TextDecider):
                     self.let_go()
 
     def pause(self, why: Pause) -> None:
-        if self._state == "start" and why == "close" and self._is_bare():
-            return  # a call after it shows that no text was intended
+        text = self._buffer.text() if self._state == "start" and why == "close" else ""
+        if text.strip() and not text[_lead(text, find(text)) :].strip():
+            return  # only tokens so far: a call after them shows that no text was intended
         if self._state not in ("cut", "left"):
             self._state = "cut" if self._finish() else "text"
         if self._state == "cut" and why != "other":  # a call is no end: text after it is cut too
@@ -178,13 +179,15 @@ class TokenDecider(TextDecider):
         return len(text) - tail if tail else None
 
     def _cuts(self, text: str, place: int, token: Occurrence) -> Literal["yes", "no", "later"]:
-        """Cut the text at a token if the turn was over there. `later`: the token is quoted if more backticks or the line
-        below a table's head follow."""
+        """Cut the text at a token if the turn was over there. `later`: text that follows may quote the token."""
         if token.announces or not (token.ends_turn or token.other_speaker):
             return "no"  # no overrun begins with it
         if _FENCE_LINE.match(text, text.rfind("\n", 0, place) + 1):
             return "later"  # backticks in the rest of the line would make it no beginning of a fence
-        framing = self._framing(text) if self._stripper.unsafe else None
+        # The framing is computed once for all tokens of a text, since it reads all markup.
+        if self._stripper.unsafe and (self._framed is None or self._framed[0] != text):
+            self._framed = text, self._framer.framing(text)
+        framing = self._framed[1] if self._framed is not None else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
             return "no"
@@ -195,12 +198,6 @@ class TokenDecider(TextDecider):
             return "later"
         self._cut_at(text, self._end_before(text, done.trailing), last.token)
         return "yes"
-
-    def _framing(self, text: str) -> Framing | None:
-        """Return the framing of the text, computed once for all of its tokens, since it reads all markup."""
-        if self._framed is None or self._framed[0] != text:
-            self._framed = text, self._framer.framing(text)
-        return self._framed[1]
 
     def _cut_at(self, text: str, place: int, token: str) -> None:
         start = place + self._shift
@@ -218,11 +215,6 @@ class TokenDecider(TextDecider):
             self._dropped += text
 
     # --- the end ------------------------------------------------------------------------------------------------------
-
-    def _is_bare(self) -> bool:
-        """Return True if the text consists of tokens."""
-        text = self._buffer.text()
-        return bool(text.strip()) and not text[_lead(text, find(text)) :].strip()
 
     def _finish(self) -> bool:
         """Decide on all waiting text, given the whole text. Return True if the text is cut."""

@@ -123,15 +123,13 @@ class Back:
     @property
     def admits(self) -> bool:
         """Return True if the result reports that the call failed or did not run."""
-        if outcome(self.result).error or self._fails:
-            return True
-        return len(self.result.text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(self.result.text) is not None
-
-    @property
-    def _fails(self) -> bool:
-        """Return True if the result is a short note about a failure, in any words."""
         text = self.result.text
-        return len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None
+        if outcome(self.result).error:
+            return True
+        # A short note about a failure, in any words.
+        if len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None:
+            return True
+        return len(text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(text) is not None
 
     def takes_up(self, truth: str) -> bool:
         """Return True if a result repeats the words of the server's answer, so that it is about the answer."""
@@ -151,21 +149,15 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
     last = turns.pop() if turns and turns[-1][0].role != "assistant" else []
     calls = [call for message in (turns[-1] if turns else ()) for call in message.calls]
     for result in (result for message in last for result in message.results):
-        call = _call_of(result, calls) or _passed_before(result, ledger, conversation)
+        if result.call_id is not None:
+            call = next((call for call in calls if call.id == result.call_id), None)
+        else:
+            named = [call for call in calls if call.name == result.name]
+            call = named[0] if len(named) == 1 else None
+        if call is None and result.call_id and (issued := ledger.named(result.call_id, conversation)) is not None:
+            call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), "")
         if call is not None and call.name:
             yield Back(call, result, request.tool(call.name))
-
-
-def _passed_before(result: ToolResult, ledger: Ledger, conversation: str | None) -> ToolCall | None:
-    issued = ledger.named(result.call_id, conversation) if result.call_id else None
-    return ToolCall(issued.id, issued.name, Arguments(issued.arguments), "") if issued is not None else None
-
-
-def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
-    if result.call_id is not None:
-        return next((call for call in calls if call.id == result.call_id), None)
-    named = [call for call in calls if call.name == result.name]
-    return named[0] if len(named) == 1 else None
 
 
 def never_ran(tool: Tool, wire: McpLedger) -> str:

@@ -1,7 +1,7 @@
 """Forms of tool-call ids that targets demand: by model name and API, by host, by an error's text.
 
-Theory of operation. Most servers accept any id. Five targets do not: each is a small class that checks an id and makes
-an acceptable one from it. The model's name decides for Kimi K2 (trained on one form, so other forms work badly instead
+Theory of operation. Most servers accept any id. Five targets do not: each checks an id and makes an acceptable one
+from it. The model's name decides for Kimi K2 (trained on one form, so other forms work badly instead
 of failing) and, with the API, for Claude. The API alone decides for Converse. The host decides for Mistral and OpenAI,
 whose own services check ids while other hosts of the same models do not. An error reply that names a constraint takes
 precedence.
@@ -90,7 +90,8 @@ class Mistral:
 class Bounded:
     """A demand on characters and length. `refused` matches a forbidden character, `most` is the greatest length.
 
-    An id that is made anew has the `prefix` and `digits` characters of a digest.
+    An id that is made anew has the `prefix` and `digits` characters of a digest. `is_cut`: a long id is cut if that is
+    enough; else the cut one gets characters of a digest.
     """
 
     target: str
@@ -99,6 +100,7 @@ class Bounded:
     digits: int
     refused: str = r"[^\s\S]"
     most: int = 1 << 62
+    is_cut: bool = False
 
     def fault(self, id_: str, name: str | None) -> str | None:
         if not id_:
@@ -112,35 +114,24 @@ class Bounded:
             return _digest(f"{name}:{ordinal}", taken, self.prefix, self.digits)
         new = re.sub(self.refused, "_", id_)
         if len(new) > self.most:
-            return _digest(id_, taken, f"{new[: self.most - 9].rstrip('_')}_", 8)
+            cut = new[: self.most].rstrip("_")
+            free = self.is_cut and cut not in taken
+            return cut if free else _digest(id_, taken, f"{new[: self.most - 9].rstrip('_')}_", 8)
         return new if new not in taken else _digest(id_, taken, self.prefix, self.digits)
 
 
-class Limited(Bounded):
-    """OpenAI's limits on length: 1 to 64 characters, and 40 on older routes, whose errors name that limit."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__("OpenAI's API", f"1 to {limit} characters", "call_", 24, most=limit)
-
-    def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        if not id_:
-            return super().mint(id_, name, ordinal, taken)
-        new = id_[: self.most].rstrip("_")
-        return new if new not in taken else _digest(id_, taken, f"{id_[: self.most - 9].rstrip('_')}_", 8)
+ANTHROPIC = Bounded("Anthropic's API", "`[a-zA-Z0-9_-]+`", "toolu_", 24, r"[^a-zA-Z0-9_-]")
 
 
-class Anthropic(Bounded):
-    def __init__(self) -> None:
-        super().__init__("Anthropic's API", "`[a-zA-Z0-9_-]+`", "toolu_", 24, r"[^a-zA-Z0-9_-]")
+def openai(limit: int) -> Bounded:
+    """Return OpenAI's limit on length: 64 characters, and 40 on older routes, whose errors name that limit."""
+    return Bounded("OpenAI's API", f"1 to {limit} characters", "call_", 24, most=limit, is_cut=True)
 
 
-class Converse(Bounded):
-    """Bedrock's Converse. It accepts up to 64 characters; Claude models accept fewer kinds of characters."""
-
-    def __init__(self, *, claude: bool = False) -> None:
-        kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
-        form = f"1 to 64 characters of `[{kept}]`"
-        super().__init__("Bedrock's Converse", form, "tooluse_", 22, f"[^{kept}]", 64)
+def converse(*, claude: bool = False) -> Bounded:
+    """Return the demand of Bedrock's Converse: up to 64 characters, for Claude models of fewer kinds."""
+    kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
+    return Bounded("Bedrock's Converse", f"1 to 64 characters of `[{kept}]`", "tooluse_", 22, f"[^{kept}]", 64)
 
 
 def first_free(stem: str, number: int, taken: Collection[str]) -> str:
@@ -178,12 +169,12 @@ def demand_of(exchange: Exchange) -> Demand | None:
         return KimiK2()
     host = urlsplit(exchange.url).hostname or ""
     if exchange.api == "anthropic.messages":
-        return Anthropic() if _CLAUDE.search(exchange.model) or _is(host, "anthropic.com") else None
+        return ANTHROPIC if _CLAUDE.search(exchange.model) or _is(host, "anthropic.com") else None
     if exchange.api == "bedrock.converse":
-        return Converse(claude=_CLAUDE.search(exchange.model) is not None)
+        return converse(claude=_CLAUDE.search(exchange.model) is not None)
     if _is(host, "mistral.ai"):
         return Mistral()
-    return Limited(64) if is_openai(exchange.url) else None
+    return openai(64) if is_openai(exchange.url) else None
 
 
 def is_openai(url: str) -> bool:
@@ -214,10 +205,10 @@ def complaint(exchange: Exchange) -> Demand | None:
     if exchange.api == "bedrock.converse":
         claude = _PATTERN.search(words) is not None
         named = claude or _PHRASES["too_long"].search(words) or _PATTERN_OF_AWS.search(words)
-        return Converse(claude=claude) if named else None
+        return converse(claude=claude) if named else None
     if limit := _PHRASES["too_long"].search(words):
-        return Limited(int(limit[1] or limit[2]))
-    return Anthropic() if _PATTERN.search(words) else None
+        return openai(int(limit[1] or limit[2]))
+    return ANTHROPIC if _PATTERN.search(words) else None
 
 
 def _error_of(exchange: Exchange) -> str:
@@ -261,10 +252,6 @@ class ItemId:
     refused: bool
     edit: Edit | None
 
-    @property
-    def place(self) -> str:
-        return f"{self.pointer}/id"
-
 
 def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
     """Yield the items of a request whose ids the target refuses, in order."""
@@ -289,7 +276,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
         # Without its id the server may lose a thought.
         edit = None if kind == "reasoning" else Edit("remove", f"/input/{n}/id")
         what = f"`{name}` item" if (name := text(item.get("name"))) else f"{kind} item"
-        yield ItemId(f"/input/{n}", id_, what, fault, mix is not None, n in refused, edit)
+        yield ItemId(f"/input/{n}/id", id_, what, fault, mix is not None, n in refused, edit)
 
 
 def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:

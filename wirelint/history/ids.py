@@ -18,12 +18,12 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from wirelint import lexicon
 from wirelint.model import Confidence
+from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("ids")
 
@@ -63,14 +63,11 @@ class Origin(NamedTuple):
 _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
 
 
+@remembered
 def form_of(id_: str) -> str | None:
     """Return the maker of ids of this form, or None."""
-    return _form_of(id_) if len(id_) <= _LONGEST else None
-
-
-@lru_cache(maxsize=4096)  # a history is sent again with every turn, and several rules ask
-def _form_of(id_: str) -> str | None:
-    return next((form.maker for form in FORMS if form.pattern.fullmatch(id_)), None)
+    forms = FORMS if len(id_) <= _LONGEST else ()
+    return next((form.maker for form in forms if form.pattern.fullmatch(id_)), None)
 
 
 def key(id_: str) -> str:
@@ -96,6 +93,8 @@ def is_drawn(id_: str, name: str | None) -> bool:
 _PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
 _OTHER_PREFIX = re.compile(r"(?:call|toolu|tooluse|tool|fc)[_-](?=functions)")
 _COUNTED = re.compile(r":\d+$")
+_LETTER = re.compile(r"[^\W_]")
+"""A letter or digit. Splitting an id at them gives the other characters, in one string for each place."""
 _SHORTEST_CUT = 9
 """Letters and digits that the rest of a cut id must have; Mistral's nine are the shortest that clients cut to."""
 _SAFE_CUT = 16
@@ -132,8 +131,13 @@ def match(call_id: str, other: str, name: str | None = None) -> Match | None:
         plain = normal(call_id)
         if plain and plain == normal(other):
             return Match(alteration(call_id, other), certainty)
-    found = _match_joined(call_id, other) or _match_cut(call_id, other) or _match_other(call_id, other, name)
-    if found is None and (origin := _split(call_id)) is not None and origin.id:
+    joined, origin = _split(other), _split(call_id)
+    if joined is not None and joined.id == call_id:
+        return Match(joined.how, "high")
+    if origin is not None and origin.id == other:
+        return Match(_UNJOINED.get(origin.how, origin.how), "high")
+    found = _match_cut(call_id, other) or _match_other(call_id, other, name)
+    if found is None and origin is not None and origin.id:
         return match(origin.id, other, name)  # `call_1|fc_1` and a result with the rest of `call_1`
     return found
 
@@ -159,7 +163,7 @@ def alteration(before: str, after: str) -> str:
 
 def _between(before: str, after: str) -> Iterator[str]:
     """Describe the change of the characters between the letters and digits, which are equal."""
-    were, are = _gaps(before), _gaps(after)
+    were, are = _LETTER.split(before), _LETTER.split(after)
     if len(were) != len(are):  # letters that fold to two
         return
     removed, added = list[str](), list[str]()
@@ -203,17 +207,6 @@ def _prefixes(before: str, after: str) -> Iterator[str]:
     yield from _letters(rest, left)
 
 
-def _gaps(id_: str) -> list[str]:
-    """Return the characters before, between and after the letters and digits of an id, one string for each such place."""
-    gaps = [""]
-    for character in id_:
-        if character.isalnum():
-            gaps.append("")
-        else:
-            gaps[-1] += character
-    return gaps
-
-
 def _quoted(pieces: Sequence[str]) -> str:
     different = [f"`{piece}`" for piece in dict.fromkeys(pieces)]
     return _series(different) if len(different) <= _MOST_QUOTED else "its other characters"
@@ -222,16 +215,6 @@ def _quoted(pieces: Sequence[str]) -> str:
 def _series(phrases: Iterable[str]) -> str:
     *before, last = list(phrases) or [""]
     return f"{', '.join(before)} and {last}" if before else last
-
-
-def _match_joined(call_id: str, other: str) -> Match | None:
-    origin = _split(other)
-    if origin is not None and origin.id == call_id:
-        return Match(origin.how, "high")
-    origin = _split(call_id)
-    if origin is not None and origin.id == other:
-        return Match(_UNJOINED.get(origin.how, origin.how), "high")
-    return None
 
 
 def _match_cut(call_id: str, other: str) -> Match | None:
@@ -247,20 +230,12 @@ def _match_cut(call_id: str, other: str) -> Match | None:
             return None
         if len(key(other)) == len(long):
             return Match("something added to its end", "high")
-        return Match(_series(["its end cut off", *_between(_beginning(call_id, len(short)), other)]), "high")
+        beginning = re.match(rf"(?:[\W_]*[^\W_]){{{len(short)}}}", call_id)
+        return Match(_series(["its end cut off", *_between(beginning[0] if beginning else call_id, other)]), "high")
     if long.endswith(short):
         cut = len(key(other)) < len(key(call_id))
         return Match("its beginning cut off" if cut else "something put before it", "medium")
     return None
-
-
-def _beginning(id_: str, count: int) -> str:
-    """Return an id up to its `count`th letter or digit."""
-    for position, character in enumerate(id_, 1):
-        count -= character.isalnum()
-        if not count:
-            return id_[:position]
-    return id_
 
 
 def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
@@ -310,6 +285,7 @@ def is_placeholder(id_: str) -> bool:
     return _PHRASES["placeholder"].fullmatch(id_.strip()) is not None
 
 
+@remembered
 def restore(id_: str, name: str | None) -> Origin | None:
     """Return the original of an id before a known alteration, by its form and the function's name; None without a sign.
 
@@ -318,11 +294,6 @@ def restore(id_: str, name: str | None) -> Origin | None:
     """
     if not id_ or len(id_) > _LONGEST or len(name or "") > _LONGEST:
         return None
-    return _restore(id_, name)
-
-
-@lru_cache(maxsize=4096)  # a history is sent again with every turn, and several rules ask
-def _restore(id_: str, name: str | None) -> Origin | None:
     native = native_id(id_, name) or native_id(_OTHER_PREFIX.sub("", id_, count=1), name)
     if native is not None:
         altered = match(native, id_) if native != id_ else None
@@ -336,7 +307,13 @@ def _restore(id_: str, name: str | None) -> Origin | None:
         return inner or Origin(plain, "white space or quotes around it", "high")
     if "%" in id_ and form_of(unquote(id_)) is not None:
         return Origin(unquote(id_), "percent escapes", "high")
-    return _split(id_) or _unstrip(id_)
+    if (joined := _split(id_)) is not None:
+        return joined
+    for pattern, original in _STRIPPED:
+        if found := pattern.fullmatch(id_):
+            before = found.expand(original)
+            return Origin(before, alteration(before, id_), "medium")
+    return None
 
 
 def native_id(id_: str, name: str | None) -> str | None:
@@ -377,12 +354,4 @@ def _split(id_: str) -> Origin | None:
         return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")
     if suffixed := _EDITOR_SUFFIX.fullmatch(id_):
         return Origin(suffixed["id"], "an editor's suffix", "high")
-    return None
-
-
-def _unstrip(id_: str) -> Origin | None:
-    for pattern, original in _STRIPPED:
-        if found := pattern.fullmatch(id_):
-            before = found.expand(original)
-            return Origin(before, alteration(before, id_), "medium")
     return None

@@ -20,10 +20,10 @@ from typing import Literal, TypeAlias
 
 from wirelint.apis.traits import traits
 from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.history.ids import Match, Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
+from wirelint.history.ids import Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
-from wirelint.state.ledger import Issued, Ledger
+from wirelint.state.ledger import Ledger
 
 Place: TypeAlias = Literal["call", "result", "call and its result"]
 
@@ -65,7 +65,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     pairs, needed = pair(request).pairs, traits(request.api).has_call_ids
     left = {answer.result.call_id for answer in pair(request).orphans}
     history = {each.call.id for each in pairs if each.call.id}
-    found = []
+    found: list[Mangling] = []
     for each in pairs:
         if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
             continue
@@ -82,30 +82,21 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
 
 def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     """Yield altered ids of results whose calls the server keeps: the passed ids are the only reference."""
-    request = exchange.request
+    request, conversation = exchange.request, exchange.conversation
     for answer in pair(request).orphans if request is not None else ():
         id_ = answer.result.call_id or ""
-        if not id_ or "[redacted:" in id_ or ledger.issued(id_, exchange.conversation) is not None:
+        if len(key(id_)) < _TELLING or "[redacted:" in id_ or ledger.issued(id_, conversation) is not None:
             continue
-        passed = _nearest(id_, exchange.conversation, ledger)
-        if passed is not None:
-            issued, altered = passed
+        near = {
+            issued.id: (issued, altered)
+            for issued in (*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:])
+            if not ledger.is_returned(issued.id, issued.conversation) and (altered := match(issued.id, id_)) is not None
+        }
+        if len(near) == 1:  # the only recorded call of whose id it is an altered form
+            issued, altered = next(iter(near.values()))
             call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
             each = Pair(call, answer.position, replace(answer, match=altered))
             yield Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
-
-
-def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
-    """Return the only recorded call of whose id `id_` is an altered form."""
-    near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
-    found = {
-        issued.id: (issued, altered)
-        for issued in near
-        if ledger.returned(issued.id, issued.conversation) is None
-        and len(key(id_)) >= _TELLING
-        and (altered := match(issued.id, id_)) is not None
-    }
-    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
@@ -144,14 +135,10 @@ def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], le
             return None
         if origin.how == _REPLACED and origin.id not in left and _is_accepted(exchange, each.call):
             return None
-        return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
+        return Mangling(each, origin, "call and its result" if each.answer is not None else "call", bool(origin.id))
     if origin is None:  # no sign that the call's id was altered: the result's id was
-        return _mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result")
-    return _mangling(each, origin, "call" if answered == origin.id else "call and its result")
-
-
-def _mangling(each: Pair, origin: Origin, place: Place) -> Mangling:
-    return Mangling(each, origin, place, bool(origin.id))
+        return Mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result", bool(given))
+    return Mangling(each, origin, "call" if answered == origin.id else "call and its result", bool(origin.id))
 
 
 def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
@@ -206,8 +193,8 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
         if issued.id not in history
         and not _is_prefixed_counter(id_, issued.id)
         # An id that was sent back belongs to another run of the same prompt.
-        and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
+        and not ledger.is_returned(issued.id, conversation)
+        and not ledger.is_returned(issued.id, issued.conversation)
     ]
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)
@@ -231,33 +218,24 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 
 def _is_foreign(id_: str, name: str) -> bool:
-    """Return True if an id has the form of a vendor: it comes from another model, not from the client.
-
-    Nine letters and digits that spell the function's name are no such form. Neither is a UUID: clients that keep calls in
-    their own store replace every id by one.
-    """
+    """Return True if an id has the form of a vendor: it comes from another model, not from the client."""
     maker = form_of(id_)
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
-        return False
+        return False  # clients that keep calls in their own store replace every id by one
+    # Nine letters and digits that spell the function's name are no form of Mistral.
     return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
 
 
 def _is_prefixed_counter(id_: str, issued: str) -> bool:
-    """Return True if an id is a counter of one reply (`call_0`) with a prefix.
-
-    Such counters repeat with each reply, so a client that keeps calls by id needs the prefix.
-    """
+    """Return True if an id is a counter of one reply (`call_0`) with the prefix that a store of many replies needs."""
     counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
 
 
 def _is_accepted(exchange: Exchange, call: ToolCall) -> bool:
-    """Return True if the target accepts the id of a call, or if no demand of the target is known.
-
-    Kimi K2 accepts any id, but stops calling tools if its own ids are replaced.
-    """
+    """Return True if the target accepts the id of a call, or if no demand of the target is known."""
     demand = demand_of(exchange)
-    if isinstance(demand, KimiK2):
+    if isinstance(demand, KimiK2):  # it accepts any id, but stops calling tools if its own ids are replaced
         return form_of(call.id or "") == "Kimi K2"
     id_ = (call.id or "").strip()
     return bool(id_) and not is_placeholder(id_) and (demand is None or demand.fault(call.id or "", call.name) is None)

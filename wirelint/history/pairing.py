@@ -48,9 +48,9 @@ class Answer:
     match: Match | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pair:
-    """A call of the history, the position of its message, and its answer (None: there is none)."""
+    """A call of the history, the position of its message, and its answer (None: there is none), which `pair` finds."""
 
     call: ToolCall
     position: int
@@ -99,15 +99,15 @@ class _Pairer:
                     self.hosted.add(part.id)
         self.orphans: list[Answer] = []
         self.repeats: list[Answer] = []
-        self.open: list[int] = []
+        self.open: list[Pair] = []
         self.budget = _BUDGET
-        self.later: dict[str, list[int]] = {}
+        self.later: dict[str, list[Pair]] = {}
 
     def run(self) -> Pairing:
         left = self._pair_exactly()
-        self.open = [number for number, pair in enumerate(self.pairs) if pair.answer is None]
-        for number in self.open:
-            self.later.setdefault(self.pairs[number].call.id or "", []).append(number)
+        self.open = [each for each in self.pairs if each.answer is None]
+        for each in self.open:
+            self.later.setdefault(each.call.id or "", []).append(each)
         left = [
             answer for answer in left if answer.result.call_id not in self.hosted and not self._pair_nameless(answer)
         ]
@@ -118,20 +118,23 @@ class _Pairer:
 
     def _pair_exactly(self) -> list[Answer]:
         left: list[Answer] = []
-        open_calls: dict[str, list[tuple[int, deque[int]]]] = {}
+        open_calls: dict[str, list[deque[Pair]]] = {}
         seen: set[str] = set()
-        upcoming = deque(range(len(self.pairs)))
+        upcoming = deque(self.pairs)
         for answer in self.results:
-            while upcoming and self.pairs[upcoming[0]].position < answer.position:
-                number = upcoming.popleft()
-                self._open(open_calls, number)
-                seen.add(self.pairs[number].call.id or "")
+            while upcoming and upcoming[0].position < answer.position:
+                each = upcoming.popleft()
+                seen.add(each.call.id or "")
+                if each.call.id is not None:
+                    turns = open_calls.setdefault(each.call.id, [])
+                    if not turns or turns[-1][0].position != each.position:
+                        turns.append(deque())
+                    turns[-1].append(each)
             id_ = answer.result.call_id
             turns = open_calls.get(id_, []) if id_ is not None else []
             if turns:
-                _, numbers = turns[-1]
-                self._answer(numbers.popleft(), answer)
-                if not numbers:
+                turns[-1].popleft().answer = answer
+                if not turns[-1]:
                     turns.pop()
             elif id_ and id_ in seen:
                 self.repeats.append(answer)
@@ -139,35 +142,21 @@ class _Pairer:
                 left.append(answer)
         return left
 
-    def _open(self, open_calls: dict[str, list[tuple[int, deque[int]]]], number: int) -> None:
-        call, position = self.pairs[number].call, self.pairs[number].position
-        if call.id is None:
-            return
-        turns = open_calls.setdefault(call.id, [])
-        if not turns or turns[-1][0] != position:
-            turns.append((position, deque()))
-        turns[-1][1].append(number)
-
-    def _answer(self, number: int, answer: Answer) -> None:
-        pair = self.pairs[number]
-        self.pairs[number] = Pair(pair.call, pair.position, answer)
-
-    def _unanswered(self, before: int) -> list[int]:
+    def _unanswered(self, before: int) -> list[Pair]:
         """Return the last unanswered calls before a message, the nearest turn first and in order within it."""
-        end = bisect.bisect_left(self.open, before, key=lambda number: self.pairs[number].position)
+        end = bisect.bisect_left(self.open, before, key=lambda each: each.position)
         near = self.open[max(end - 4 * _COMPARED, 0) : end]
-        numbers = [number for number in near if self.pairs[number].answer is None][-_COMPARED:]
-        return sorted(numbers, key=lambda number: (-self.pairs[number].position, number))
+        unanswered = [each for each in near if each.answer is None][-_COMPARED:]
+        return sorted(unanswered, key=lambda each: -each.position)
 
     def _pair_nameless(self, answer: Answer) -> bool:
         """Pair a result without an id. OpenAI's first function calls had none; some servers leave them out to this day."""
         id_, free = answer.result.call_id, not self.ids_needed
         if id_ is not None and not free:
             return False
-        for number in self._unanswered(answer.position):
-            call = self.pairs[number].call
-            if answer.result.name in (None, call.name) and not (id_ and call.id):
-                self._answer(number, answer)
+        for each in self._unanswered(answer.position):
+            if answer.result.name in (None, each.call.name) and not (id_ and each.call.id):
+                each.answer = answer
                 return True
         # Unknown is not wrong: it may answer any call.
         return self._may_repeat(answer) if free else True
@@ -189,19 +178,19 @@ class _Pairer:
         )
 
     def _pair_early(self, answer: Answer) -> bool:
-        numbers = self.later.get(answer.result.call_id or "")
-        if not numbers or self.pairs[numbers[-1]].position <= answer.position:
+        later = self.later.get(answer.result.call_id or "")
+        if not later or later[-1].position <= answer.position:
             return False
-        number = numbers.pop()
-        taken = self.pairs[number].answer is not None
-        if not taken:
-            self._answer(number, answer)
-        return not taken
+        each = later.pop()
+        if each.answer is not None:
+            return False
+        each.answer = answer
+        return True
 
     def _pair_similar(self, answer: Answer) -> bool:
-        best: tuple[int, int, int, Match] | None = None
-        for order, number in enumerate(self._unanswered(answer.position)):
-            call = self.pairs[number].call
+        best: tuple[int, int, Pair, Match] | None = None
+        for order, each in enumerate(self._unanswered(answer.position)):
+            call = each.call
             self.budget -= 1
             if self.budget < 0:
                 break
@@ -209,12 +198,12 @@ class _Pairer:
             if found is None or answer.result.name not in (None, "", call.name):
                 continue
             if best is None or (_RANK[found.certainty], order) < best[:2]:
-                best = (_RANK[found.certainty], order, number, found)
+                best = (_RANK[found.certainty], order, each, found)
             if found.certainty == "high":
                 break
         if best is None:
             return False
-        self._answer(best[2], replace(answer, match=best[3]))
+        best[2].answer = replace(answer, match=best[3])
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
@@ -223,29 +212,32 @@ class _Pairer:
         for answer in left:
             place = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
             turns.setdefault(self.pairs[place - 1].position if place else -1, []).append(answer)
-        unanswered: dict[int, list[int]] = {}
-        for number in self.open:
-            if self.pairs[number].answer is None:
-                unanswered.setdefault(self.pairs[number].position, []).append(number)
+        unanswered: dict[int, list[Pair]] = {}
+        for each in self.open:
+            if each.answer is None:
+                unanswered.setdefault(each.position, []).append(each)
         for position, answers in turns.items():
             couples = list(zip(unanswered.get(position, ()), answers, strict=False))
             how = "something that is no id in its place"
-            certain = all(self._identifies_nothing(number, answer) for number, answer in couples)
+            certain = all(
+                _identify_nothing(each.call.id or "", answer.result.call_id or "") for each, answer in couples
+            )
             if not certain and self.history.is_counted:
                 how = "another id in its place"
-                certain = all(self.pairs[number].call.name == answer.result.name for number, answer in couples)
+                certain = all(each.call.name == answer.result.name for each, answer in couples)
             if certain and len(couples) == len(answers) == len(unanswered.get(position, ())):
-                for number, answer in couples:
-                    self._answer(number, replace(answer, match=Match(how, "medium")))
+                for each, answer in couples:
+                    each.answer = replace(answer, match=Match(how, "medium"))
             else:
                 self.orphans += answers
 
-    def _identifies_nothing(self, number: int, answer: Answer) -> bool:
-        ids = (self.pairs[number].call.id or "", answer.result.call_id or "")
-        counted = [id_.isdecimal() and len(id_) <= 3 for id_ in ids]
-        strange = [is_other_kind(id_) for id_ in ids]
-        mute = any(not key(id_) or is_placeholder(id_) for id_ in ids)
-        return mute or any(flags in ([True, False], [False, True]) for flags in (counted, strange))
+
+def _identify_nothing(*ids: str) -> bool:
+    """Return True if the ids of a call and a result do not show that they belong to different calls."""
+    counted = [id_.isdecimal() and len(id_) <= 3 for id_ in ids]
+    strange = [is_other_kind(id_) for id_ in ids]
+    mute = any(not key(id_) or is_placeholder(id_) for id_ in ids)
+    return mute or any(flags in ([True, False], [False, True]) for flags in (counted, strange))
 
 
 # Fixes of tool results that answer no call: removed, or kept as text if their message is needed.
@@ -303,10 +295,9 @@ def keeps_words(edits: Sequence[Edit]) -> bool:
 def _taken_out(
     messages: Sequence[Json], number: int, blocks: Mapping[str, str], gone: dict[int, str | None], history: History
 ) -> dict[str, tuple[Edit, ...]]:
-    """Return the edits for the results of one message. If all of it is removed, it is added to `gone`.
+    """Return the edits for the results of one message. `blocks` maps pointers of results to those of their blocks.
 
-    `blocks` maps pointers of results to those of their blocks. `gone` maps each removed message to the role of the last
-    message before it that remains.
+    `gone` maps each message that is removed as a whole to the role of the last message before it that remains.
     """
     message = messages[number]
     content = message.get(history.content or "") if isinstance(message, dict) else None
@@ -337,38 +328,27 @@ def _role(message: Json) -> str | None:
 def _words(block: Mapping[str, Json]) -> Iterator[Json]:
     """Yield the words of a result, as blocks that a user message may hold. The vendors refuse blank text."""
     told = block.get("toolResult")
-    if isinstance(told, dict):
-        yield from _of_converse(told.get("content"))
-        return
     response = block.get("functionResponse", block.get("function_response"))
-    if isinstance(response, dict):
-        words = _of_gemini(response.get("response"))
+    if isinstance(told, dict):  # Converse
+        content = told.get("content")
+        parts: list[Json] = content if isinstance(content, list) else [{"text": content}]
+        for one in parts:
+            if isinstance(one, dict) and "json" in one:
+                yield {"text": orjson.dumps(one["json"]).decode()}
+            elif isinstance(one, dict) and any(one.get(name) for name in _CONVERSE) and _has_content(one):
+                yield one
+    elif isinstance(response, dict):  # Gemini
+        value = response.get("response")
+        only = next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else None
+        words = only if isinstance(only, str) else "" if value in (None, {}) else orjson.dumps(value).decode()
         if words.strip():
             yield {"text": words}
-        return
-    content = block.get("content")
-    blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else []
-    blocks += content if isinstance(content, list) else []
-    yield from (one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _has_content(one))
-
-
-def _of_converse(content: Json) -> Iterator[Json]:
-    parts: list[Json] = content if isinstance(content, list) else [{"text": content}]
-    for one in parts:
-        if not isinstance(one, dict):
-            continue
-        if "json" in one:
-            yield {"text": orjson.dumps(one["json"]).decode()}
-        elif any(one.get(name) for name in _CONVERSE) and _has_content(one):
-            yield one
-
-
-def _of_gemini(response: Json) -> str:
-    if isinstance(response, dict) and len(response) == 1:
-        (value,) = response.values()
-        if isinstance(value, str):
-            return value
-    return "" if response in (None, {}) else orjson.dumps(response).decode()
+    else:
+        given = block.get("content")
+        blocks: list[Json] = given if isinstance(given, list) else [{"type": "text", "text": given}]
+        yield from (
+            one for one in blocks if isinstance(one, dict) and one.get("type") in _CONTENT and _has_content(one)
+        )
 
 
 def _has_content(block: Mapping[str, Json]) -> bool:
@@ -396,11 +376,9 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
 
     None for a part that has this id, or has none and needs none.
     """
-    needed = traits(api).has_call_ids
-    if pair.call.id != new and (needed or pair.call.id):
-        yield give_id(pair.call, new, api)
-    if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):
-        yield give_id(pair.answer.result, new, api)
+    for part, id_ in zip((pair.call, pair.answer.result if pair.answer is not None else None), pair.ids, strict=True):
+        if part is not None and id_ != new and (id_ or traits(api).has_call_ids):
+            yield give_id(part, new, api)
 
 
 def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str) -> Iterator[Edit]:
@@ -484,8 +462,7 @@ class Succession:
     @property
     def complete(self) -> bool:
         """Return True if the arguments so far are whole values, the last of them an object."""
-        scanner = self._scanner
-        return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
+        return self._given or self._scanner.is_object
 
     def text(self, piece: str) -> None:
         """Record argument text of the call."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
@@ -36,32 +36,32 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>")
 class Turn:
     """The content of one side, up to the next of the other."""
 
-    __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
+    __slots__ = ("_ends", "_mark", "_size", "assistant", "parts")
 
     def __init__(self, assistant: bool, parts: list[Part]) -> None:
         self.assistant = assistant
-        self._parts = parts
+        self.parts = parts
         self._mark: bytes | None = None
         self._ends: tuple[str, str] | None = None
         self._size: Size | None = None
 
     @property
     def calls(self) -> list[ToolCall]:
-        return [part for part in self._parts if isinstance(part, ToolCall)]
+        return [part for part in self.parts if isinstance(part, ToolCall)]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the turn's calls, in order."""
-        return tuple([part.id or "" for part in self._parts if isinstance(part, ToolCall)])
+        return tuple([part.id or "" for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def text(self) -> str:
-        return "\n".join([part.text for part in self._parts if isinstance(part, _WORDS)])
+        return "\n".join([part.text for part in self.parts if isinstance(part, _WORDS)])
 
     @property
     def empty(self) -> bool:
         """Return True if the turn has no content that a client would send back."""
-        for part in self._parts:
+        for part in self.parts:
             if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
                 return False
         return True
@@ -70,7 +70,7 @@ class Turn:
     def size(self) -> Size:
         if self._size is None:
             calls = arguments = results = characters = 0
-            for part in self._parts:
+            for part in self.parts:
                 if isinstance(part, _WORDS):
                     characters += len(part.text)
                 elif isinstance(part, ToolCall):
@@ -85,7 +85,19 @@ class Turn:
     @property
     def mark(self) -> bytes:
         if self._mark is None:
-            made = _assistant(self._parts) if self.assistant else _user(self._parts)
+            calls = [
+                content_of(call.name or "", call.arguments.text.strip() or "{}")
+                for call in self.calls
+                if self.assistant
+            ]
+            if calls:
+                made = f"calls {' '.join(calls)}"
+            elif self.assistant:
+                made = f"says {_plain([part.text for part in self.parts if isinstance(part, _WORDS)])}"
+            else:
+                words = _plain([part.text for part in self.parts if isinstance(part, Text)])
+                given = [_given(part.text) for part in self.parts if isinstance(part, ToolResult)]
+                made = "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in self.parts))))
             self._mark = short(made)
         return self._mark
 
@@ -96,14 +108,10 @@ class Turn:
         Both are the functions' names if the turn has calls, and empty if the text is too short.
         """
         if self._ends is None:
-            called = " ".join(part.name or "" for part in self._parts if isinstance(part, ToolCall))
-            plain = f"calls {called}" if called else _plain([p.text for p in self._parts if isinstance(p, _WORDS)])
+            called = " ".join(part.name or "" for part in self.parts if isinstance(part, ToolCall))
+            plain = f"calls {called}" if called else _plain([p.text for p in self.parts if isinstance(p, _WORDS)])
             self._ends = (plain, plain) if called else (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
         return self._ends
-
-    def extended(self, parts: Iterable[Part]) -> Turn:
-        """Return the turn with further parts."""
-        return Turn(self.assistant, [*self._parts, *parts])
 
 
 def turns_of(request: Request) -> list[Turn]:
@@ -127,8 +135,8 @@ def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
     """Return the turns that a reply adds to a history, one per candidate, each joined to an unfinished assistant turn."""
     if reply is None:
         return []
-    begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
-    return [begun.extended(choice.parts) for choice in reply.choices]
+    begun = asked[-1].parts if asked and asked[-1].assistant else []
+    return [Turn(True, [*begun, *choice.parts]) for choice in reply.choices]
 
 
 def content_of(name: str, arguments: str) -> str:
@@ -148,21 +156,6 @@ def _without_reminders(message: Message) -> Sequence[Part]:
         return message.parts
     kept: list[Part] = [part for part in message.parts if not isinstance(part, Text)]
     return [*kept, Text(words, message.pointer)] if words else kept
-
-
-def _assistant(parts: Sequence[Part]) -> str:
-    calls = [
-        content_of(part.name or "", part.arguments.text.strip() or "{}") for part in parts if isinstance(part, ToolCall)
-    ]
-    if calls:
-        return f"calls {' '.join(calls)}"
-    return f"says {_plain([part.text for part in parts if isinstance(part, _WORDS)])}"
-
-
-def _user(parts: Sequence[Part]) -> str:
-    words = _plain([part.text for part in parts if isinstance(part, Text)])
-    given = [_given(part.text) for part in parts if isinstance(part, ToolResult)]
-    return "\0".join((words, *given, str(len([part for part in parts if isinstance(part, Opaque)]))))
 
 
 @remembered

@@ -18,7 +18,7 @@ import dataclasses
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
@@ -120,7 +120,7 @@ class Issues:
 
     def __init__(self, most: int = 20_000) -> None:
         self._most, self._size = most, 0
-        self._books: OrderedDict[str, _Book] = OrderedDict()
+        self._books: OrderedDict[str | None, _Book] = OrderedDict()
 
     def __len__(self) -> int:
         return self._size
@@ -135,7 +135,10 @@ class Issues:
             content = contents.at(finding)
             said = "\n".join((finding.code, finding.severity, finding.message))
             key = hashlib.blake2b(said.encode("utf-8", "surrogatepass") + b"\0" + content, digest_size=8).hexdigest()
-            entries = self._entries(key, reach)
+            entries: dict[int, _Entry] = {}  # of the conversation, and of its trunks up to the branching points
+            for name, last in reversed(reach):
+                own_entries = self._books.get(name, _NONE).entries.get(key, {})
+                entries.update((number, one) for number, one in own_entries.items() if one.number <= last)
             number = taken.get(key, 0)
             if finding.side == "response":  # earlier exchanges' faults are not those of this reply
                 own = (number for number, one in entries.items() if one.first == exchange.id)
@@ -153,10 +156,7 @@ class Issues:
     def _of_a_reply(
         self, finding: Finding, content: bytes, taken: dict[str, int], reach: Reach, same: _Entry | None
     ) -> _Entry | None:
-        """Return `same`, else an issue of a reply with equal rule and content and at least this severity.
-
-        Each is used once.
-        """
+        """Return `same`, else an unused issue of a reply with equal rule and content and at least this severity."""
         key = _reply_key(finding, content)
         if same is not None:
             taken[key] = taken.get(key, 0) + bool(same.reply)
@@ -164,7 +164,7 @@ class Issues:
         found = [
             one
             for name, last in reversed(reach)
-            for one in (self._books.get(name, _NONE) if name is not None else _NONE).replies.get(key, ())
+            for one in self._books.get(name, _NONE).replies.get(key, ())
             if one.number <= last
         ]
         number = taken.get(key, 0)
@@ -195,29 +195,17 @@ class Issues:
             if reply:
                 book.replies.setdefault(reply, []).append(entry)
         while self._size > self._most:
-            self._shrink()
-
-    def _entries(self, key: str, reach: Reach) -> Mapping[int, _Entry]:
-        """Return the issues of a conversation and of its trunks up to the branching points."""
-        found: dict[int, _Entry] = {}
-        for name, last in reversed(reach):
-            entries = self._books.get(name, _NONE).entries.get(key) if name is not None else None
-            if entries:
-                found.update((number, one) for number, one in entries.items() if one.number <= last)
-        return found
-
-    def _shrink(self) -> None:
-        name, book = next(iter(self._books.items()))
-        if len(self._books) > 1:
-            self._size -= self._books.pop(name).size
-            return
-        gone = book.entries.pop(next(iter(book.entries)))
-        self._size -= len(gone)
-        for entry in gone.values():
-            if entry.reply:
-                book.replies[entry.reply].remove(entry)
-                if not book.replies[entry.reply]:
-                    del book.replies[entry.reply]
+            oldest, book = next(iter(self._books.items()))
+            if len(self._books) > 1:
+                self._size -= self._books.pop(oldest).size
+                continue
+            gone = book.entries.pop(next(iter(book.entries)))
+            self._size -= len(gone)
+            for entry in gone.values():
+                if entry.reply:
+                    book.replies[entry.reply].remove(entry)
+                    if not book.replies[entry.reply]:
+                        del book.replies[entry.reply]
 
 
 def _rank(finding: Finding) -> int:
@@ -260,8 +248,10 @@ class _Contents:
                 yield from _said(found)
                 return
             place = place.rpartition("/")[0]
-        if isinstance(side_of, Request):
-            yield from _value(side_of, pointer)
+        if isinstance(side_of, Request) and not any(
+            message.pointer.startswith(f"{pointer}/") for message in side_of.messages[:1]
+        ):  # a value that contains messages grows with every turn
+            yield write(at(side_of.body, pointer))
 
 
 def _said(part: Part | Message) -> Iterator[str]:
@@ -277,11 +267,3 @@ def _said(part: Part | Message) -> Iterator[str]:
             yield content_of(name or "", arguments.text)
         case _:
             yield type(part).__name__
-
-
-def _value(request: Request, pointer: str) -> Iterator[str]:
-    """Yield the value at a place outside the messages; nothing if it contains messages, since it grows every turn."""
-    inside = f"{pointer}/"
-    if any(message.pointer.startswith(inside) for message in request.messages[:1]):
-        return
-    yield write(at(request.body, pointer))

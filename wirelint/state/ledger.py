@@ -12,10 +12,9 @@ oldest ids instead."""
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
@@ -58,22 +57,13 @@ class Issued:
     api: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """Tool result of a request."""
-
-    call_id: str
-    digest: str
-    exchange: str
-    number: int = 0
-
-
 @dataclass(slots=True)
 class _Memory:
-    """Calls and results of one conversation, in order. `content` holds each call's key in the index by content."""
+    """Calls of one conversation, in order, and the exchanges in which their results came back, by number. `content` holds
+    each call's key in the index by content."""
 
     calls: dict[str, Issued] = field(default_factory=dict)
-    results: dict[str, Returned] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
     content: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, id_: str) -> bool:
@@ -153,17 +143,14 @@ class Ledger:
             call for place, last in places.items() for call in found.get(place, {}).values() if call.number <= last
         )
 
-    def all_calls(self) -> Iterator[Issued]:
-        for memory in self._memories.values():
-            yield from memory.calls.values()
-
-    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
+    def is_returned(self, call_id: str, conversation: str | None) -> bool:
+        """Return True if the result of a call has come back in this conversation."""
         for name, last in self._reach(conversation):
             memory = self._memories.get(name)
-            found = memory.results.get(call_id) if memory is not None else None
-            if found is not None and found.number <= last:
-                return found
-        return None
+            number = memory.results.get(call_id) if memory is not None else None
+            if number is not None and number <= last:
+                return True
+        return False
 
     def complaint(self, exchange: Exchange) -> Demand | None:
         """Return the id format that the target demanded when it last rejected ids."""
@@ -205,11 +192,19 @@ class Ledger:
             drop_oldest(self._complaints, _MOST_COMPLAINTS)
         self._note_thought(exchange)
         self._issues.record(exchange, findings, self._lineage.number)
-        for issued in _issued(exchange, self._lineage.number):
-            self._add(conversation, issued)
+        # A call counts under every id that it had: from the upstream, and to the client.
+        for reply in (exchange.reply, exchange.delivered):
+            for call in reply.calls if reply is not None else ():
+                name, text = call.name or "", call.arguments.text
+                for id_ in ids_of(call, exchange.api):
+                    self._add(Issued(id_, name, text, exchange.id, conversation, self._lineage.number, exchange.api))
         self._keep_state(exchange)
-        if exchange.request is not None and exchange.request.has_history:
-            self._add_results(exchange, exchange.request)
+        turn = exchange.request.turn if exchange.request is not None and exchange.request.has_history else ()
+        for id_ in [result.call_id for message in turn for result in message.results if result.call_id]:
+            memory = self._memories.setdefault(conversation, _Memory())
+            if id_ not in memory.results:
+                self._ids += id_ not in memory
+                memory.results[id_] = self._lineage.number
         if conversation in self._memories:
             self._memories.move_to_end(conversation)
         while self._ids > self._max_ids or self._text > self._max_text:
@@ -263,7 +258,8 @@ class Ledger:
                 return found
         return next(reversed(places.values()))
 
-    def _add(self, conversation: str | None, issued: Issued) -> None:
+    def _add(self, issued: Issued) -> None:
+        conversation = issued.conversation
         memory = self._memories.setdefault(conversation, _Memory())
         if (before := memory.calls.get(issued.id)) is not None:
             if (before.name, before.arguments) == (issued.name, issued.arguments):
@@ -279,18 +275,6 @@ class Ledger:
         places.pop(conversation, None)
         places[conversation] = issued
         self._by_content.setdefault(content, {}).setdefault(conversation, {})[issued.id] = issued
-
-    def _add_results(self, exchange: Exchange, request: Request) -> None:
-        given = [result for message in request.turn for result in message.results if result.call_id]
-        if not given:
-            return
-        memory = self._memories.setdefault(exchange.conversation, _Memory())
-        for result in given:
-            id_ = result.call_id or ""
-            if id_ not in memory.results:
-                self._ids += id_ not in memory
-                digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-                memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
 
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
@@ -342,12 +326,3 @@ class Unnamed(Exchange):
         if find is not None:
             return find()
         return name_of(self.request, self.request_headers) if self.request is not None else None
-
-
-def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
-    """Yield the calls of an exchange under every id they had: from the upstream, and to the client."""
-    for reply in (exchange.reply, exchange.delivered):
-        for call in reply.calls if reply is not None else ():
-            name, text = call.name or "", call.arguments.text
-            for id_ in ids_of(call, exchange.api):
-                yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)

@@ -132,14 +132,9 @@ class Index:
         for mark in marks:
             prune(self._nodes, mark, node.number)
 
-    def newest(self, mark: bytes | str) -> Iterator[Node]:
-        """Yield the nodes with a mark, the latest first."""
-        return reversed(self._nodes.get(mark, {}).values())
-
-    def latest(self, mark: bytes | str) -> dict[int, Node]:
-        """Return the last nodes with a mark by their numbers, the latest last."""
-        found = self._nodes.get(mark, {})
-        return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
+    def latest(self, mark: bytes | str) -> list[Node]:
+        """Return the last nodes with a mark, the latest last."""
+        return [*islice(reversed(self._nodes.get(mark, {}).values()), COMPARED)][::-1]
 
 
 def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
@@ -148,12 +143,6 @@ def has_same_request(node: Node, added: Sequence[Turn]) -> bool:
         return False
     both = zip(reversed(node.asked), reversed(added), strict=True)
     return all(known.mark == turn.mark and known.ids == turn.ids for known, turn in both)
-
-
-def has_same_answers(node: Node, made: Sequence[Turn]) -> bool:
-    """Return True if a node has given all of these answers."""
-    known = [(answer.mark, answer.ids) for answer in node.answers]
-    return not [turn for turn in made if (turn.mark, turn.ids) not in known]
 
 
 def mark_of(turns: Iterable[Turn | KnownTurn]) -> bytes:
@@ -182,11 +171,6 @@ class Agreement(NamedTuple):
     number: int
     same_ids: bool
 
-    @property
-    def content(self) -> tuple[bool, bool, int]:
-        """The agreement without ids."""
-        return self.whole, self.like, self.turns
-
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
     """Return the agreement of the path to a node with a history whose turn `at` is the node's answer.
@@ -209,7 +193,10 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
         ids += exact and here < at and _has_same_ids(known, turns[here])
         here -= 1
     else:
-        ended = here < 0 or _root(node).cut
+        root = node
+        while root.parent is not None:
+            root = root.parent
+        ended = here < 0 or root.cut
     whole, like = ended and not missed, ended and equal >= missed
     return Agreement(whole, like, ids, agreed, not node.is_continued, node.number, same_ids)
 
@@ -222,12 +209,6 @@ def _path(node: Node) -> Iterator[tuple[KnownTurn, ...]]:
         for known in reversed(current.asked):
             yield (known,)
         current = current.parent
-
-
-def _root(node: Node) -> Node:
-    while node.parent is not None:
-        node = node.parent
-    return node
 
 
 def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
@@ -328,8 +309,7 @@ class Lineage:
         self._counts: dict[str, list[int]] = {}
 
     def trunk(self, conversation: str | None) -> Trunk:
-        found = self._conversations.get(conversation)
-        return found.trunk if found is not None else ()
+        return self._conversations[conversation].trunk if conversation in self._conversations else ()
 
     def place(self, exchange: Exchange) -> Place | None:
         """Return the place of an exchange among those recorded; None if its request is lost. Changes nothing."""
@@ -419,7 +399,7 @@ class Lineage:
             edited.append((node, turns[at - 1]))
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, answer = turns[at : at + 1], turns[at + 1]
-            nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
+            nodes = node.children if node is not None else self._openings.latest(mark_of(asked))
             alike = [
                 one
                 for one in reversed(nodes[-COMPARED:])
@@ -436,7 +416,10 @@ class Lineage:
         return _Found(node, at, tuple(edited))
 
     def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
-        candidates = list(self._candidates(turns[at], scope))
+        # The latest nodes that issued the ids of the turn's calls, or gave this answer.
+        called = [node for plain in drawn_ids(turns[at].calls) for node in self._calls.latest(plain)]
+        answered = [node for node in self._answers.latest(turns[at].mark) if node.scope == scope]
+        candidates = list(dict.fromkeys([*called, *answered]))
         if len(candidates) > 1 and at:
             asked = turns[at - 1].mark
             near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
@@ -448,19 +431,10 @@ class Lineage:
         if agreement is None or best is None:
             return None
         if any(turns[at].ids) and not agreement.same_ids:
-            rivals = [one for one, _ in judged if (one.whole, one.like, one.turns) == agreement.content]
-            if len(rivals) > 1:
+            equal = agreement.whole, agreement.like, agreement.turns
+            if sum((one.whole, one.like, one.turns) == equal for one, _ in judged) > 1:
                 return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
-
-    def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
-        """Yield the latest nodes that gave an answer, or issued the ids of its calls."""
-        seen: dict[int, Node] = {}
-        for plain in drawn_ids(turn.calls):
-            seen.update(self._calls.latest(plain))
-        answered = self._answers.latest(turn.mark)
-        seen.update({number: node for number, node in answered.items() if node.scope == scope})
-        yield from seen.values()
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
         """Return the node whose summary begins a history."""
@@ -468,7 +442,7 @@ class Lineage:
             return None
         hits: dict[int, list[Node]] = {}
         for line in quoted_lines(turns[0].text):
-            for node in self._lines.latest(line).values():
+            for node in self._lines.latest(line):
                 if node.scope.client != scope.client:
                     continue
                 hits.setdefault(node.number, []).append(node)
@@ -480,9 +454,10 @@ class Lineage:
     def _beside(self, place: Place, scope: Scope) -> Place | None:
         """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
         parent, made = place.parent, place.answers
-        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(place.added))
-        for one in islice(newest, COMPARED):
-            same = bool(made) and has_same_answers(one, made)
+        alike = parent.children[-COMPARED:] if parent is not None else self._openings.latest(mark_of(place.added))
+        for one in reversed(alike):
+            given = [(answer.mark, answer.ids) for answer in one.answers]
+            same = bool(made) and all((turn.mark, turn.ids) in given for turn in made)
             again = same or (one.broken and not one.children)
             if one.scope != scope or not again or not has_same_request(one, place.added):
                 continue

@@ -16,7 +16,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -68,12 +68,7 @@ class _Server:
     unread: bool = False
 
 
-_Calls: TypeAlias = dict[str, dict[int, Passed]]
-"""Calls of one tool by the digest of their arguments, then by number."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(NamedTuple):
     method: str
     call: Passed | None
 
@@ -85,7 +80,7 @@ class McpLedger:
         self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._calls: OrderedDict[int, Passed] = OrderedDict()
-        self._by_name: dict[str, dict[tuple[str, str], _Calls]] = {}
+        self._by_name: dict[str, dict[int, Passed]] = {}
         self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
         self._made: OrderedDict[str, int] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -100,15 +95,9 @@ class McpLedger:
 
     def passed(self, name: str, declared: Tool | None, digest: str | None = None) -> tuple[Passed, ...]:
         """Return the calls of the tool that a model knows by this name: all, or those with equal arguments."""
-        found = (
-            calls
-            for short in _endings(name)
-            for (server, tool), calls in self._by_name.get(short, {}).items()
-            if self._is(name, declared, server, tool)
-        )
-        if digest is not None:
-            return tuple(call for calls in found for call in calls.get(digest, {}).values())
-        return tuple(call for calls in found for equal in calls.values() for call in equal.values())
+        calls = [call for short in _endings(name) for call in self._by_name.get(short, {}).values()]
+        same = {place for place in {(call.server, call.name) for call in calls} if self._is(name, declared, *place)}
+        return tuple(call for call in calls if (call.server, call.name) in same and digest in (None, call.digest))
 
     def serving(self, name: str, declared: Tool | None) -> tuple[Served, ...]:
         """Return the servers' tools that match the declared tool."""
@@ -151,9 +140,9 @@ class McpLedger:
 
     def answers(self, exchange: Exchange, name: str) -> Iterator[str]:
         """Yield the earlier results of a server's tool, without errors."""
-        calls = self._by_name.get(plain(name), {}).get((place_of(exchange)[0], name), {})
-        passed = (call for equal in calls.values() for call in equal.values())
-        return (call.text for call in passed if call.answered and not call.error)
+        place = place_of(exchange)[0], name
+        calls = (call for call in self._by_name.get(plain(name), {}).values() if (call.server, call.name) == place)
+        return (call.text for call in calls if call.answered and not call.error)
 
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
@@ -174,7 +163,9 @@ class McpLedger:
         """Record an exchange of either channel. Call it after the check."""
         self._clock += 1
         if exchange.api != "mcp":
-            self._note_calls(exchange)
+            for reply in (exchange.reply, exchange.delivered) if self._servers else ():
+                self._made.update({call.id: self._clock for call in (reply.calls if reply else ()) if call.id})
+            drop_oldest(self._made, self._max_calls)
             return
         server, session = place_of(exchange)
         self._server(server).unread |= exchange.request is None or exchange.end == "unread"
@@ -186,8 +177,7 @@ class McpLedger:
                         self._clock += 1
                         call.number = self._clock
                     self._calls[call.number] = call
-                    calls = self._by_name.setdefault(plain(name), {}).setdefault((server, name), {})
-                    calls.setdefault(call.digest, {})[call.number] = call
+                    self._by_name.setdefault(plain(name), {})[call.number] = call
                     self._waiting[server, session, id_] = _Waiting("tools/call", call)
                 case Rpc("request", id_, method) if id_ is not None:
                     self._waiting[server, session, id_] = _Waiting(method, None)
@@ -199,49 +189,43 @@ class McpLedger:
             whole = not any(isinstance(part, Opaque) for part in choice.parts)
             for part in choice.parts:
                 self._answer(part, server, session, whole)
-        self._stay_within_bounds()
-
-    def _note_calls(self, exchange: Exchange) -> None:
-        """Record when a model made its calls, once MCP servers are known."""
-        if not self._servers:
-            return
-        for reply in (exchange.reply, exchange.delivered):
-            for call in reply.calls if reply is not None else ():
-                if call.id:
-                    self._made[call.id] = self._clock
-        drop_oldest(self._made, self._max_calls)
+        while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
+            _, oldest = self._calls.popitem(last=False)
+            self._text -= len(oldest.text)
+            prune(self._by_name, plain(oldest.name), oldest.number)
+        self._forgotten = drop_oldest(self._waiting, self._max_calls) or self._forgotten
+        drop_oldest(self._begun, self._max_calls)
+        drop_oldest(self._servers, self._max_servers)
 
     def _server(self, key: str) -> _Server:
         found = self._servers.get(key)
         if found is None:
-            found = self._servers[key] = _Server(names=_names_in(key))
+            # Clients may name a server after parts of its host and path.
+            host, _, path = key.partition("/")
+            pieces = (*host.partition(":")[0].split("."), *path.split("/"))
+            found = self._servers[key] = _Server(names={plain(piece) for piece in pieces if len(piece) > 2})
         self._servers.move_to_end(key)
         return found
 
     def _answer(self, part: object, server: str, session: str, whole: bool) -> None:
         match part:
             case ToolResult(id_, text, _, _, error):
-                call = self._settle(server, session, id_)
-                if call is not None:
-                    self._close(call, text, error, whole)
+                self._settle((server, session, id_ or ""), text, error, whole)
             case Rpc("error", id_, _, value):
-                call = self._settle(server, session, id_)
-                if call is not None:
-                    message = value.get("message") if isinstance(value, dict) else value
-                    self._close(call, message if isinstance(message, str) else "", True, True)
+                message = value.get("message") if isinstance(value, dict) else value
+                self._settle((server, session, id_ or ""), message if isinstance(message, str) else "", True, True)
             case Rpc("result", id_, _, dict() as value):
-                self._settle(server, session, id_)
+                self._waiting.pop((server, session, id_ or ""), None)
                 self._learn(server, value)
             case _:
                 pass
 
-    def _settle(self, server: str, session: str, id_: str | None) -> Passed | None:
-        found = self._waiting.pop((server, session, id_ or ""), None)
-        return found.call if found is not None else None
-
-    def _close(self, call: Passed, text: str, error: bool | None, whole: bool) -> None:
-        call.text, call.error, call.whole, call.answered = text, error, whole, True
-        self._text += len(text)
+    def _settle(self, place: tuple[str, str, str], text: str, error: bool | None, whole: bool) -> None:
+        """Record the result of the call that waits at a place, if one does."""
+        found = self._waiting.pop(place, None)
+        if found is not None and (call := found.call) is not None:
+            call.text, call.error, call.whole, call.answered = text, error, whole, True
+            self._text += len(text)
 
     def _learn(self, key: str, result: Mapping[str, Json]) -> None:
         """Record a server's name and tools."""
@@ -256,15 +240,6 @@ class McpLedger:
                 parameters = _parameters(tool.get("inputSchema"))
                 shown = described[:_SHOWN] if isinstance(described, str) else ""
                 server.tools[name] = Served(key, name, shown, parameters)
-
-    def _stay_within_bounds(self) -> None:
-        while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
-            _, call = self._calls.popitem(last=False)
-            self._text -= len(call.text)
-            prune(self._by_name, plain(call.name), (call.server, call.name), call.digest, call.number)
-        self._forgotten = drop_oldest(self._waiting, self._max_calls) or self._forgotten
-        drop_oldest(self._begun, self._max_calls)
-        drop_oldest(self._servers, self._max_servers)
 
 
 def digest_of(arguments: Arguments) -> str:
@@ -312,12 +287,6 @@ def _endpoint_query(exchange: Exchange) -> str:
     if isinstance(first, Rpc) and first.method == "endpoint" and isinstance(first.value, str):
         return urlsplit(first.value.strip()).query
     return ""
-
-
-def _names_in(key: str) -> set[str]:
-    """Return names that clients may give a server: parts of its host and path."""
-    host, _, path = key.partition("/")
-    return {plain(piece) for piece in (*host.partition(":")[0].split("."), *path.split("/")) if len(piece) > 2}
 
 
 def _parameters(schema: Json) -> frozenset[str] | None:

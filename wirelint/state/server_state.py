@@ -196,7 +196,9 @@ def _differences(exchange: Exchange, reply: Reply) -> ServerState:
             if new and one.ids:
                 ids[new] = one.ids[-1]
                 broken = broken or served.count(one.ids[-1]) > 1
-            broken = broken or _is_broken(one.call, other)
+            # The server's form of the call is unusable: a wrong name, or arguments that are no object.
+            unread = one.call.form == "function" and one.call.arguments.mapping is None
+            broken = broken or one.call.name != other.name or (unread and _content(one.call) != _content(other))
         elif other is not None and new:
             added[new] = other
         elif one is not None and one.ids:
@@ -282,12 +284,6 @@ def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_
                 yield one, other
     yield from ((None, other) for other in open_)
     yield from ((one, None) for one in left)
-
-
-def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
-    """Return True if the server's version of a call is unusable: a wrong name, or arguments that are no object."""
-    unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
-    return unread or call.name != repaired.name
 
 
 def _content(call: ToolCall) -> str:
