@@ -121,7 +121,9 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
     parameter = reader.match(grammar.first_parameter, at)
-    if not grammar.other_bodies if parameter is None else parameter["tag"] not in grammar.parameters:
+    if parameter is None and not grammar.other_bodies:
+        return None
+    if parameter is not None and parameter["tag"] not in grammar.parameters:
         return None
     tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.

@@ -14,7 +14,6 @@ with special rules have separate readers: Phi, Cohere, Granite, Hermes' tags, `<
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -98,8 +97,10 @@ def read_arguments(
         if not decoded.failed:
             value = decoded.value
             if isinstance(value, str):  # encoded twice
-                with suppress(ValueError):
+                try:
                     value = jsontext.loads(value)
+                except ValueError:
+                    value = None
             return Arguments(value, decoded.end, isinstance(value, dict))
     stopped = reader.next(stop, position)
     if stopped is not None and stopped.start() == position:
