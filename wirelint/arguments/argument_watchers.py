@@ -220,7 +220,7 @@ _CLOSER = rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-
 """A closing tag or a control token in the spellings of JSON."""
 _AT_END = lazy_pattern(rf'(?:{_CLOSER}(?:\s|\\[nrt])*){{1,16}}"')
 _THOUGHT = lazy_pattern(
-    lambda: rf'[:\[,]\s{{0,64}}"(?:\s|\\[nrt]){{0,64}}(?:{SPELT_OPENER.pattern})|{SPELT_TAG.pattern}', SPELT_TAG.flags
+    rf'[:\[,]\s{{0,64}}"(?:\s|\\[nrt]){{0,64}}(?:{SPELT_OPENER.pattern})|{SPELT_TAG.pattern}', SPELT_TAG.flags
 )
 
 

@@ -16,6 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import regex
+
 from wirelint.dialects import declared, json_blocks
 from wirelint.dialects.json_blocks import read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
@@ -101,7 +103,10 @@ def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
 def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, int] | None:
     written = opener["name"].strip()
     tool = reader.tool(written)
-    if not is_name(written) or not _is_proper(opener["tag"], grammar.word, typo=tool is not None):
+    is_proper = opener["tag"] == grammar.word
+    if not is_proper and tool is not None:  # at most two wrong letters
+        is_proper = regex.fullmatch(f"(?:{grammar.word}){{e<=2}}", opener["tag"]) is not None
+    if not is_proper or not is_name(written):
         return None
     body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped)
     if body is None:
@@ -116,7 +121,9 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
     parameter = reader.match(grammar.first_parameter, at)
-    if not grammar.other_bodies if parameter is None else parameter["tag"] not in grammar.parameters:
+    if parameter is None and not grammar.other_bodies:
+        return None
+    if parameter is not None and parameter["tag"] not in grammar.parameters:
         return None
     tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
@@ -131,23 +138,6 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         if not (known or wrapped) or not (body.closed or ((wrapped or grammar.tier == "sentinel") and cut_off)):
             return None
     return body
-
-
-def _is_proper(word: str, other: str, *, typo: bool) -> bool:
-    """Return True for the same word, with `typo` for one at most two edits apart (a swap of neighbours is one)."""
-    if word == other or not typo:
-        return word == other
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(word, 1):
-        previous, row, older = row, [i], before
-        for j, counterpart in enumerate(other, 1):
-            cost = min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (letter != counterpart))
-            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == counterpart:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-        before = previous
-    return row[-1] <= 2
 
 
 # -- minicpm -----------------------------------------------------------------------------------------------------------

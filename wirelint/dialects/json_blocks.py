@@ -14,7 +14,6 @@ with special rules have separate readers: Phi, Cohere, Granite, Hermes' tags, `<
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -98,8 +97,10 @@ def read_arguments(
         if not decoded.failed:
             value = decoded.value
             if isinstance(value, str):  # encoded twice
-                with suppress(ValueError):
+                try:
                     value = jsontext.loads(value)
+                except ValueError:
+                    value = None
             return Arguments(value, decoded.end, isinstance(value, dict))
     stopped = reader.next(stop, position)
     if stopped is not None and stopped.start() == position:
@@ -498,11 +499,8 @@ def read_hermes(reader: Reader, position: int) -> Reading:
     else:  # of unknown tools, arrays and tokens of other notations need their closer
         needs_closer = opener["tag"] in _OTHERS or found.array or opener["barred"]
         counts = (longcat or any(call.complete for call in found.calls)) and (found.closed or not needs_closer)
-    return (
-        reader.block(dialect, position, found.end, found.calls, "sentinel" if longcat else "generic")
-        if counts
-        else None
-    )
+    tier: Tier = "sentinel" if longcat else "generic"
+    return reader.block(dialect, position, found.end, found.calls, tier) if counts else None
 
 
 def _skip_newlines(reader: Reader, at: int) -> tuple[int, bool]:
@@ -688,12 +686,9 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
         return None
     floor = max(reader.floor - 1, position - _HEADER_LIMIT, 0)
     before = _MISTRAL.name_before.search(reader.view.text[floor:position])
-    if (
-        before is None
-        or floor + before.start() < reader.floor
-        or (floor and not before.start())
-        or reader.tool(before["name"]) is None
-    ):
+    if before is None or floor + before.start() < reader.floor or (floor and not before.start()):
+        return None
+    if reader.tool(before["name"]) is None:
         return None
     body = reader.match(_MISTRAL.body, position)
     if body is None:

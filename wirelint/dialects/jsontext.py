@@ -137,25 +137,22 @@ class TolerantReader:
             raise ValueError("nested too deep")
         match self._peek():
             case "{":
-                return self._object(depth)
+                found: dict[str, Json] = {}
+                self.position += 1
+                while not self._closes("}"):
+                    key = self._string()
+                    if self._peek() != ":":
+                        raise ValueError("no colon")
+                    self.position += 1
+                    found[key] = self.value(depth + 1)
+                    self._separator("}")
+                return found
             case "[":
                 return self._array("]", depth)
             case '"' | "'":
                 return self._string()
             case _:
                 return self._scalar(depth)
-
-    def _object(self, depth: int) -> dict[str, Json]:
-        found: dict[str, Json] = {}
-        self.position += 1
-        while not self._closes("}"):
-            key = self._string()
-            if self._peek() != ":":
-                raise ValueError("no colon")
-            self.position += 1
-            found[key] = self.value(depth + 1)
-            self._separator("}")
-        return found
 
     def _array(self, closer: str, depth: int) -> list[Json]:
         found: list[Json] = []

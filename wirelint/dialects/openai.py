@@ -21,7 +21,21 @@ def read_harmony(reader: Reader, position: int) -> Reading:
         return None
     header = reader.match(_HARMONY.header, position) or reader.match(_HARMONY.plain_header, position)
     if header is None:
-        return _read_stripped(reader, position)
+        header = reader.match(_HARMONY.stripped, position)  # the server has removed the tokens
+        if header is None or _may_continue(reader, header):
+            return None
+        glued = _glued(reader, position) if header["channel"] is None else None
+        if header["channel"] is None and glued is None:
+            return None
+        at = reader.space(header.end())
+        if reader.char(at) != "{":
+            return None
+        recipient = _without_type(reader, header["before"])
+        body = _read_body(reader, at, recipient, raw=False)
+        if body.value is None and recipient != _PARALLEL and reader.tool(recipient) is None:
+            return None
+        whole = body.complete and (glued is None or glued["role"] is not None)
+        return _found(reader, position, body._replace(complete=whole), recipient, "generic")
     return None if _may_continue(reader, header) or header["xml"] else _read_message(reader, header)
 
 
@@ -74,25 +88,6 @@ def _without_type(reader: Reader, written: str) -> str:
     whole = _HARMONY.last_type.sub("", written)
     known = reader.resolve(written) in reader.tools or reader.resolve(whole) not in reader.tools
     return written if known else whole
-
-
-def _read_stripped(reader: Reader, position: int) -> Reading:
-    """Read a message whose tokens the server has removed."""
-    header = reader.match(_HARMONY.stripped, position)
-    if header is None or _may_continue(reader, header):
-        return None
-    glued = _glued(reader, position) if header["channel"] is None else None
-    if header["channel"] is None and glued is None:
-        return None
-    at = reader.space(header.end())
-    if reader.char(at) != "{":
-        return None
-    recipient = _without_type(reader, header["before"])
-    body = _read_body(reader, at, recipient, raw=False)
-    if body.value is None and recipient != _PARALLEL and reader.tool(recipient) is None:
-        return None
-    whole = body.complete and (glued is None or glued["role"] is not None)
-    return _found(reader, position, body._replace(complete=whole), recipient, "generic")
 
 
 def _start(reader: Reader, header: Match) -> int:

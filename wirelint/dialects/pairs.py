@@ -53,7 +53,16 @@ def _read_call(reader: Reader, position: int, grammar: Table, run: _Run) -> bool
             run.add(reader.call(name["name"], {}, complete=False), name.end())
         return False
     if reader.char(name.end()) == "(":
-        return _read_python(reader, name, grammar, run)
+        # Python's syntax in place of the tags: of a declared tool, and closed.
+        if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
+            return False
+        read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
+        closer = reader.match(grammar.call_end, reader.space(read.end)) if read is not None and read.closed else None
+        if read is None or closer is None:
+            reader.dead[_NAME] = read.end if read is not None else name.end()
+            return False
+        call = read.native(reader)
+        return call.complete and reader.fits(call) and run.add(call, closer.end())
     if not reader.over and reader.match(_CUT_TAG, name.end()):
         return False
     written, end = _split(reader, name, grammar)
@@ -84,19 +93,6 @@ def _read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -
     if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
         run.end = closer.end()
     return run
-
-
-def _read_python(reader: Reader, name: Match, grammar: Table, run: _Run) -> bool:
-    """Read a call in Python's syntax in place of the tags: of a declared tool, and closed."""
-    if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
-        return False
-    read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
-    closer = reader.match(grammar.call_end, reader.space(read.end)) if read is not None and read.closed else None
-    if read is None or closer is None:
-        reader.dead[_NAME] = read.end if read is not None else name.end()
-        return False
-    call = read.native(reader)
-    return call.complete and reader.fits(call) and run.add(call, closer.end())
 
 
 def _split(reader: Reader, name: Match, grammar: Table) -> tuple[str, int]:

@@ -609,7 +609,16 @@ class _Values:
             case '"' | "'":
                 return self._quoted(at)
             case _:
-                return self._bare(at, closer, key if not depth else None)
+                # A number, a word of JSON, or text whose delimiters were lost.
+                ending = reader.next(_BARE_END[closer], at)
+                if ending is None:
+                    raise _CutError
+                text = reader.value(at, ending.start()).strip()
+                if not text:
+                    raise _UnreadableError
+                own = self.properties.get(key) if key is not None and not depth else None
+                typed = bool(declared.types_of(own, self.schema))
+                return declared.coerce(text, own, self.schema) if typed else _literal(text), ending.start()
 
     def _quoted(self, at: int) -> tuple[Json, int]:
         """Read a string in plain quotes, as JSON and Python write it."""
@@ -624,18 +633,6 @@ class _Values:
             except ValueError:
                 continue
         raise _UnreadableError
-
-    def _bare(self, at: int, closer: str, key: str | None) -> tuple[Json, int]:
-        """Read a number, a word of JSON, or text whose delimiters were lost."""
-        end = self.reader.next(_BARE_END[closer], at)
-        if end is None:
-            raise _CutError
-        text = self.reader.value(at, end.start()).strip()
-        if not text:
-            raise _UnreadableError
-        own = self.properties.get(key) if key is not None else None
-        typed = bool(declared.types_of(own, self.schema))
-        return declared.coerce(text, own, self.schema) if typed else _literal(text), end.start()
 
 
 @lru_cache(maxsize=256)

@@ -300,9 +300,9 @@ class Reader:
         self, dialect: str, start: int, end: int, calls: Sequence[NativeCall] = (), tier: Tier = "sentinel"
     ) -> Block:
         """Make a block; a block of placeholder calls is not reported."""
-        return (
-            Block("", start, end, (), tier) if self.stand_ins(calls) else Block(dialect, start, end, tuple(calls), tier)
-        )
+        if self.stand_ins(calls):
+            dialect, calls = "", ()
+        return Block(dialect, start, end, tuple(calls), tier)
 
 
 def is_name(text: str) -> bool:

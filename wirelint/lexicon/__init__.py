@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Any, cast
@@ -31,19 +30,13 @@ class _LazyPattern:
     It equals the compiled pattern, which is another object: write `match.re == pattern` instead of `is`.
     """
 
-    def __init__(self, source: str | Callable[[], str], flags: int) -> None:
-        if isinstance(source, str):
-            self.pattern = source
-        self._source, self.flags = source, int(flags | re.UNICODE)
+    def __init__(self, source: str, flags: int) -> None:
+        self.pattern, self.flags = source, int(flags | re.UNICODE)
         _UNCOMPILED.append(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name == "pattern":
-            assert not isinstance(self._source, str)
-            self.pattern = self._source()
-            return self.pattern
         made = vars(self).get("_made") or re.compile(self.pattern, self.flags)
         # As an attribute of the object it is found without another call of this method.
         found = getattr(made, name)
@@ -60,11 +53,10 @@ class _LazyPattern:
         return hash(self.pattern)
 
 
-def lazy_pattern(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     """Return a regular expression that is compiled at its first use.
 
-    For expressions of which most runs need few: compiling all of them takes 0.4 s of each start. `source` sets no flags. It
-    may be a function, which is called at the first use.
+    For expressions of which most runs need few: compiling all of them takes 0.4 s of each start. `source` sets no flags.
     """
     return cast("re.Pattern[str]", _LazyPattern(source, flags))
 
@@ -103,7 +95,6 @@ class Phrases:
 
     def text(self, key: str, **parts: str) -> str:
         """Return the source of the expression `key` with its parts filled in."""
-
         return self._filled(self._table[key], parts)
 
     def pattern(self, key: str, **parts: str) -> re.Pattern[str]:

@@ -165,7 +165,17 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
     if not may_be_foreign(text):
         return None
     if ruby := _RUBY_START.match(text):
-        return _read_ruby(text, ruby.end())
+        at = ruby.end()
+        words: list[str] = []
+        while part := _PHRASES["ruby_part"].match(text, at):
+            said = LiteralReader(part[1]).read()
+            words.append(said if isinstance(said, str) else part[1][1:-1])
+            at = part.end()
+            if seam := _RUBY_SEAM.match(text, at):
+                at = seam.end()
+        if not words or text[at:] != "]":
+            return None
+        return "".join(words), "JavaScript" if "=>" not in text[:40] and "'" in text[:16] else "Ruby"
     if not text.startswith("[map["):
         return _read_printed(text) if text.startswith("content=") else _read_constructed(text)
     if _GO_OTHER.search(text):
@@ -174,19 +184,6 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
     if start is None or end is None or end.start() < start.end():
         return None
     return "".join(_GO_SEAM.split(text[start.end() : end.start()])), "Go"
-
-
-def _read_ruby(text: str, at: int) -> tuple[str | None, Foreign] | None:
-    words: list[str] = []
-    while part := _PHRASES["ruby_part"].match(text, at):
-        said = LiteralReader(part[1]).read()
-        words.append(said if isinstance(said, str) else part[1][1:-1])
-        at = part.end()
-        if seam := _RUBY_SEAM.match(text, at):
-            at = seam.end()
-    if not words or text[at:] != "]":
-        return None
-    return "".join(words), "JavaScript" if "=>" not in text[:40] and "'" in text[:16] else "Ruby"
 
 
 def _read_printed(text: str) -> tuple[str | None, Foreign] | None:

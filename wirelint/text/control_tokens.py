@@ -160,9 +160,8 @@ def find(text: str) -> tuple[Occurrence, ...]:
 def are_too_many(text: str) -> bool:
     """Return True if a text has more than `MOST_TOKENS` tokens; they are not checked."""
     firsts = sum(map(text.count, (*TOKEN_FIRSTS, "｜"))) if len(text) > MOST_TOKENS else 0
-    return (
-        firsts > MOST_TOKENS
-        and next(itertools.islice(TOKEN.finditer(_shadow(text)), MOST_TOKENS, None), None) is not None
+    return firsts > MOST_TOKENS and any(
+        True for _ in itertools.islice(TOKEN.finditer(_shadow(text)), MOST_TOKENS, None)
     )
 
 

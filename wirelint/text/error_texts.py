@@ -93,17 +93,16 @@ def _fails(text: str, name: str) -> bool:
 
 def _reports_own_failure(text: str, name: str) -> bool:
     """Return True if a text is one line that says that the tool's own task failed: "failed to list issues: 401 …"."""
-    found = (
-        _PHRASES["own_verb"].match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
-    )
-    if found is None or "#" in text:  # a title has its number
+    if "\n" in text or "#" in text or len(text) > _LONGEST or not _ASKS.search(name):  # a title has its number
+        return False
+    found = _PHRASES["own_verb"].match(text)
+    if found is None:
         return False
     words = re.findall(r"[a-z]{3,}", name.casefold())
     verb = found["verb"].casefold()
     stem = verb.removesuffix("ing")
-    acted = any(
-        word.startswith(stem) and len(word) - len(stem) <= 1 for word in words
-    )  # `fetching` has lost an e at most
+    # `fetching` has lost an e at most.
+    acted = any(word.startswith(stem) and len(word) - len(stem) <= 1 for word in words)
     return acted and any(word in words for word in found["rest"].casefold().split())
 
 

@@ -60,11 +60,8 @@ class Framer:
     @functools.cached_property
     def labels(self) -> bool:
         """Return True if the label of a speaker at a line start is framing: the request wants no text with speakers."""
-        return (
-            not self._raw
-            and not asks_for_dialogue(self._request)
-            and not request_holds(self._request, "ASSISTANT:", "Human:")
-        )
+        asks = self._raw or asks_for_dialogue(self._request)
+        return not (asks or request_holds(self._request, "ASSISTANT:", "Human:"))
 
     def framing(self, text: str, *, thoughts: bool = False) -> control_tokens.Framing | None:
         """Return the unwanted tokens that frame a text; with `thoughts` also the delimiters of reasoning.
@@ -95,9 +92,8 @@ class Framer:
         return word if word and (not control_tokens.is_label(text) or self.labels) else 0
 
     def may_become_residue(self, text: str) -> bool:
-        return control_tokens.may_become_residue(text, self._model) and (
-            not control_tokens.is_label(text) or self.labels
-        )
+        framed = not control_tokens.is_label(text) or self.labels
+        return framed and control_tokens.may_become_residue(text, self._model)
 
     def not_in_request(
         self, text: str, tokens: tuple[control_tokens.Occurrence, ...]
