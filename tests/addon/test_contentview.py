@@ -8,7 +8,7 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import flow_of, head_of, pass_through
+from tests.addon.build import pass_through
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
@@ -100,30 +100,6 @@ def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
     assert "truncated-stream" not in page
 
 
-def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_cache, "recall", lambda *_: pytest.fail("it is read along"))
-    flow = flow_of(RECORD)
-    inspector.request(flow)
-    assert "no response bytes yet" in shown(flow, "request")[1]
-    flow.response = head_of(RECORD)
-    inspector.responseheaders(flow)
-    half = BODY[: BODY.index(b"well")]
-    assert callable(flow.response.stream)
-    flow.response.stream(half)
-    (found,) = inspector._open.values()
-    glimpses = inspector._ui.preview
-    glimpses._lend(found)
-    assert flow.response.raw_content == half[:-1]
-    name, page = shown(flow, "response")
-    assert name == NAME
-    assert "in progress" in page
-    assert "reply      All" in page
-    flow.response.stream(BODY[len(half) :])
-    inspector.response(flow)
-    assert flow.response.raw_content == BODY
-    assert "in progress" not in shown(flow, "response")[1]
-
-
 def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = ended(inspector, RECORD)
 
@@ -187,10 +163,7 @@ def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
     assert "← On the 4th.  in a later request" in shown(first, "response")[1]
 
 
-def test_messages_that_begin_and_end_an_exchange_of_a_socket(
-    inspector: Inspector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
+def test_messages_that_begin_and_end_an_exchange_of_a_socket(inspector: Inspector) -> None:
     flow = socket()
     assert flow.websocket is not None
     flow.websocket.closed_by_client = None
@@ -207,9 +180,7 @@ def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     assert "in progress" not in ours[0]
     assert "reply      All is well." in ours[1]
     assert "‼ error xml-leak" in ours[3]
-    again = http.HTTPFlow.from_state(flow.get_state())
-    assert isinstance(again, http.HTTPFlow)
-    assert "‼ error xml-leak" in of_message(again, some(again.websocket).messages[-1])[1]
+    assert "‼ error xml-leak" in of_message(again := reopened(flow), some(again.websocket).messages[-1])[1]
     other = socket()
     other.request.path = "/chat"
     say(inspector, other, True, b'{"type": "response.create"}')

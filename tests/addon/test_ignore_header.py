@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -88,27 +87,6 @@ def test_it_is_taken_off_whatever_the_traffic(inspector: Inspector) -> None:
     loaded = asked("LK102", live=False)
     inspector.requestheaders(loaded)
     assert loaded.request.headers[HEADER] == "LK102", "a flow of a file is not forwarded"
-
-
-def test_what_it_silences_is_not_repaired(inspector: Inspector, tmp_path: Path) -> None:
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_fix="unsafe", wirelint_captures="", wirelint_config="off")
-        flow = passing(inspector, flow_of(LEAK))
-        assert b"im_end" not in ((flow.response and flow.response.content) or b"")
-        flow = passing(inspector, asked("control-token-leak"))
-        assert b"im_end" in ((flow.response and flow.response.content) or b"")
-        assert "wirelint.received" not in flow.metadata
-
-
-def test_unknown_names_are_told_once(inspector: Inspector, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        for _ in range(3):
-            assert names(passing(inspector, asked("xml-leek, nonsense"))) == ["control-token-leak"]
-    said = [record.getMessage() for record in caplog.records if HEADER in record.getMessage()]
-    assert said == [
-        "wirelint: x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak?",
-        "wirelint: x-wirelint-ignore: unknown rule 'nonsense'; see `wirelint rules`",
-    ]
 
 
 def test_sockets(inspector: Inspector, tmp_path: Path) -> None:

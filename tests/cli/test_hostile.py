@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import orjson
 import pytest
 
+from tests.build import Call, Result, Talk, User, as_record, schema
 from wirelint import DOCUMENTATION
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
@@ -38,29 +40,17 @@ LINK = rf"\x1b\]8;(id=\d+)?;({re.escape(DOCUMENTATION)}rules/[a-z-]+/)?\x1b\\"
 
 
 def _record(said: str, id_: str = "1", tool: str = "", host: str = "h.example") -> Record:
-    name = tool or said
-    call = {"id": said, "type": "function", "function": {"name": name, "arguments": json.dumps({"q": said})}}
-    broken = {"id": f"{said}2", "type": "function", "function": {"name": "search", "arguments": '{"q": "' + said}}
-    request = {
-        "model": said,
-        "messages": [
-            {"role": "system", "content": said},
-            {"role": "user", "content": said},
-            {"role": "tool", "tool_call_id": said, "content": said},
-        ],
-        "tools": [
-            {"type": "function", "function": {"name": "search", "description": said,
-             "parameters": {"type": "object", "properties": {said: {"type": "string"}}, "required": [said]}}}
-        ],
-    }  # fmt: skip
-    leak = f'<tool_call>{{"name": "{"search"}", "arguments": {{"x": 1}}}}</tool_call> {said}'
-    message = {"role": "assistant", "content": leak, "reasoning_content": said, "tool_calls": [call, broken]}
-    reply = {"id": said, "object": "chat.completion", "model": said,
-             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}  # fmt: skip
-    return Record(
-        id_, "POST", f"https://{host}/v1/chat/completions?x={said}", (("x-note", said), ("user-agent", said)),
-        json.dumps(request, ensure_ascii=False).encode(), 200, (("content-type", "application/json"), ("server", said)),
-        json.dumps(reply, ensure_ascii=False).encode(), error=said,
+    leak = f'<tool_call>{{"name": "search", "arguments": {{"x": 1}}}}</tool_call> {said}'
+    calls = (Call(tool or said, {"q": said}, said), Call("search", '{"q": "' + said, f"{said}2"))
+    tools = {"search": (said, schema(**{said: "string"}))}
+    talk = Talk((User(said), Result(said, said)), leak, calls, said, tools, "stop", said, said)
+    made = as_record(talk.record("openai.chat", False))
+    reply = {**json.loads(made.response_body or b""), "id": said}
+    return dataclasses.replace(
+        made, id=id_, url=f"https://{host}/v1/chat/completions?x={said}",
+        request_headers=(("x-note", said), ("user-agent", said)),
+        response_headers=(*made.response_headers, ("server", said)),
+        response_body=json.dumps(reply, ensure_ascii=False).encode(), error=said,
     )  # fmt: skip
 
 

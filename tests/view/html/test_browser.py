@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.addon.dashboard import LOW_CONTRAST
-from tests.build import some
+from tests.build import Assistant, Call, Result, Talk, User, as_record, some
 from tests.view.html.browser import Tab, chromium
 from tests.view.html.pages import LEAK, page, sample
 from wirelint.capture.offline import Checked
@@ -216,31 +216,14 @@ EVIL = MARKUP + BIDI
 
 def hostile() -> list[Checked]:
     """An exchange with markup in every field that comes from the wire, one that no API knows, and a name of a file."""
-    call = {"id": EVIL, "type": "function", "function": {"name": EVIL, "arguments": json.dumps({EVIL: EVIL})}}
-    request = {
-        "model": EVIL,
-        "messages": [
-            {"role": "system", "content": EVIL},
-            {"role": "user", "content": [{"type": "text", "text": EVIL}, {"type": EVIL}]},
-            {"role": "assistant", "content": EVIL, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": EVIL, "content": EVIL},
-        ],
-        "tools": [{"type": "function", "function": {"name": EVIL, "description": EVIL, "parameters": {"title": EVIL}}}],
-    }
-    message = {
-        "role": "assistant",
-        "content": f"{EVIL}{LEAK}",
-        "reasoning_content": EVIL,
-        "refusal": EVIL,
-        "tool_calls": [call],
-    }
-    reply = {
-        "id": EVIL,
-        "model": EVIL,
-        "choices": [{"index": 0, "message": message, "finish_reason": EVIL}],
-        "usage": {EVIL: 1},
-        "error": {"message": EVIL},
-    }
+    call = Call(EVIL, {EVIL: EVIL}, EVIL)
+    history = (User(EVIL), Assistant(EVIL, (call,)), Result(EVIL, EVIL))
+    talk = Talk(history, f"{EVIL}{LEAK}", (call,), EVIL, {EVIL: (EVIL, {"title": EVIL})}, EVIL, EVIL, EVIL)
+    made = as_record(talk.record("openai.chat", False))
+    request, reply = json.loads(made.request_body or b""), json.loads(made.response_body or b"")
+    request["messages"][1]["content"] = [{"type": "text", "text": EVIL}, {"type": EVIL}]
+    reply["choices"][0]["message"]["refusal"] = EVIL
+    reply |= {"id": EVIL, "usage": {EVIL: 1}, "error": {"message": EVIL}}
     given = {"index": 0, "message": {"role": "assistant", "content": EVIL}, "finish_reason": None}
     less = {"model": f"{EVIL}2", "messages": request["messages"][:2]}
     record = Record(
