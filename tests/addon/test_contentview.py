@@ -8,7 +8,7 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import pass_through
+from tests.addon.build import ended
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
@@ -39,12 +39,6 @@ def of_message(flow: http.HTTPFlow, message: Any, view: str = "auto") -> tuple[s
     name, lines, error = views.get_message_content_view(view, message, flow)
     assert error is None
     return name, "\n".join("".join(text for _, text in line) for line in lines)
-
-
-def ended(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
-    flow = pass_through(inspector, record)
-    inspector.response(flow)
-    return flow
 
 
 def reopened(flow: http.HTTPFlow) -> http.HTTPFlow:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from mitmproxy import http
 from mitmproxy.io import FlowWriter
-from mitmproxy.test import taddons
 
-from tests.addon.build import captured, flow_of, head_of
+from tests.addon.build import captured, flow_of, head_of, inspecting
 from tests.addon.test_websocket import LEAK as SPOKEN
 from tests.addon.test_websocket import socket, talk_over
 from tests.build import Talk, User, as_record
@@ -149,9 +148,7 @@ def test_options_win(config: str) -> None:
 
 
 def test_what_is_given_is_known_from_what_is_usual(config: str) -> None:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures="", wirelint_config=config)
+    with inspecting(wirelint_config=config) as (inspector, context):
         assert options.values_in(context.options)[1] == {"wirelint_captures", "wirelint_config"}
         assert options.read(*options.values_in(context.options)).rules.default.permit.most == "safe"
         context.configure(inspector, wirelint_fix="off")

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 from tests.build import Call, Result, Talk, User, as_record, schema
+from tests.fakes import Terminal
 from wirelint import DOCUMENTATION
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
@@ -63,14 +64,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch, *, terminal: bool = False) -> tuple[str, str]:
     """What the program writes to its two outputs."""
-    out, err = (_Terminal() if terminal else io.StringIO() for _ in range(2))
+    out, err = (Terminal() if terminal else io.StringIO() for _ in range(2))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     with monkeypatch.context() as patched:
@@ -167,7 +163,7 @@ def test_files_of_results_are_guarded_too(
 def test_a_new_message_cannot_forget_it() -> None:
     """What nobody has escaped, the sinks escape: a plain output, and rich's console with its colours."""
     for terminal in (False, True):
-        below = _Terminal() if terminal else io.StringIO()
+        below = Terminal() if terminal else io.StringIO()
         Guard(below).write(f"{HOSTILE}\n\tnext")
         assert not _ANY.search(below.getvalue())
         assert below.getvalue().endswith("\n\tnext")
