@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.fixes.calls import CallHeads, Head, Renumber, fix_items, has_head, report_items
+from wirelint.fixes.calls import CallHeads, Head, HeadChange, fix_items, has_head, report_items
 from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
@@ -155,7 +155,7 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def judge(head: Head) -> Renumber | None:
+        def judge(head: Head) -> HeadChange | None:
             start, id_ = head.start, head.id
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
@@ -166,7 +166,7 @@ class NonconformingId(Rule):
                 return None
             title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
             self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
-            return Renumber(new)
+            return HeadChange("id", new)
 
         return CallHeads(context, judge, has_head, 3)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from wirelint.apis.traits import traits
 from wirelint.events import Start
-from wirelint.fixes.calls import CallHeads, Head, ItemIds, Renumber, has_head
+from wirelint.fixes.calls import CallHeads, Head, HeadChange, ItemIds, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
@@ -163,7 +163,7 @@ class DuplicateId(Rule):
             return ()
         known = _Known(context.exchange)
 
-        def judge(head: Head) -> Renumber | None:
+        def judge(head: Head) -> HeadChange | None:
             start, id_ = head.start, head.id
             call = ToolCall(
                 id_, head.name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function"
@@ -177,7 +177,7 @@ class DuplicateId(Rule):
             known.add(start.choice, replace(call, id=new))  # a later call may have this id too
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
             self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
-            return Renumber(new)
+            return HeadChange("id", new)
 
         heads = CallHeads(context, judge, has_head, 3)
         if context.exchange.api != "openai.responses":

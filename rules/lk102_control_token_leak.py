@@ -9,7 +9,7 @@ from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
-from wirelint.fixes.calls import CallHeads, Head, Rename
+from wirelint.fixes.calls import CallHeads, Head, HeadChange
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import (
@@ -147,7 +147,7 @@ class ControlTokenLeak(Rule):
     def _names(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that cuts names of calls to those of declared tools."""
 
-        def judge(head: Head) -> Rename | None:
+        def judge(head: Head) -> HeadChange | None:
             name = head.name or ""
             mark = in_name(name)
             declared = _declared_name(name, mark, request) if mark is not None and request.tool(name) is None else None
@@ -155,7 +155,7 @@ class ControlTokenLeak(Rule):
                 return None
             title = f"cut the name of a call to {declared}"
             self.record(context, "safe", title, head.start.pointer, at=head.start, before=name, after=declared)
-            return Rename(declared)
+            return HeadChange("name", declared)
 
         return CallHeads(context, judge, lambda start: bool(start.name and in_name(start.name) is None) or None, 3.2)
 

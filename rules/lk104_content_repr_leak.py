@@ -7,7 +7,7 @@ from typing import ClassVar
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
-from wirelint.fixes.rewriters import PassingRewriter
+from wirelint.fix import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
 from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger

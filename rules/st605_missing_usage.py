@@ -6,7 +6,7 @@ from wirelint.apis.openai_chat import usage_report
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
-from wirelint.fixes.rewriters import PassingRewriter
+from wirelint.fix import PassingRewriter
 from wirelint.model import Exchange, Json, Opaque, Request
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
 from wirelint.state.ledger import Ledger

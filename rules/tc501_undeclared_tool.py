@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from wirelint.apis.openai_responses_items import BUILT_IN
+from wirelint.apis.openai_responses import BUILT_IN
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
@@ -11,9 +11,8 @@ from wirelint.fixes.calls import (
     CallHeads,
     EmptyCalls,
     Head,
+    HeadChange,
     ParallelSplitter,
-    Remove,
-    Rename,
     Use,
     joined_name,
     removal_text,
@@ -99,7 +98,7 @@ class UndeclaredTool(Rule):
             return ()
         names = [tool.name for tool in request.client_tools]
 
-        def judge(head: Head) -> Rename | Remove | None:
+        def judge(head: Head) -> HeadChange | None:
             start, name, joined = head.start, head.name, head.joined
             if not name or _is_known(name, joined, request) or _is_built_in(name, request):
                 return None
@@ -111,10 +110,10 @@ class UndeclaredTool(Rule):
             if matched is None:
                 title, text = f"removed the call of {shown}", removal_text(joined, request)
                 self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
-                return Remove(text)
+                return HeadChange("text", text)
             title = f"renamed the call of {shown} to {matched.name}"
             self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
-            return Rename(matched.name)
+            return HeadChange("name", matched.name)
 
         def may_grow(name: str) -> bool:
             return bool(name) and any(tool.startswith(name) and tool != name for tool in names)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from wirelint.model import (
+    NOWHERE,
     Arguments,
     Choice,
     Fault,
@@ -203,6 +204,12 @@ class _Block:
     id: str | None = None
     name: str | None = None
 
+    def part(self) -> Part | None:
+        start = self.start
+        if start.kind == "tool_call":
+            start = start._replace(id=self.id or None, name=self.name or None)
+        return part_of(start, "".join((*self.joined, *self.texts)), self.events.copy(), tuple(self.pieces))
+
 
 class Fold:
     """Assembler of a reply from its events. Push every event and call `reply()`, which may be called at any time."""
@@ -235,13 +242,19 @@ class Fold:
         if number >= self._events:
             self._events = number + 1
         if isinstance(event, Delta):  # nearly all of them
-            self._extend(self._blocks[event.block], event.text, number)
+            if event.text:
+                self._extend(self._blocks[event.block], event.text, number)
             return
         match event:
             case Start():
-                self._open(event, number)
-            case CallUpdate(block, index, id_, name):
-                self._label(self._blocks[block], index, id_, name, number)
+                self._blocks[event.block] = block = _Block(event, id=event.id, name=event.name)
+                self.first_token = self.first_token or event.kind != "opaque"
+                if self.streamed and event.kind in _NUMBERED:
+                    block.pieces.append(Piece(number, event.wire_index, event.id, event.name, 0))
+            case CallUpdate(_, index, id_, name):
+                block = self._blocks[event.block]
+                block.id, block.name = block.id or id_, block.name or name
+                block.pieces.append(Piece(number, index, id_, name, block.length))
             case Finish(choice, reason, pointer):
                 self._choices[choice] = (reason, pointer, number if self.streamed else None)
             case ReplyMeta(id_, model):
@@ -281,21 +294,9 @@ class Fold:
             faults=tuple(self._faults),
         )
 
-    def _open(self, start: Start, number: int) -> None:
-        block = _Block(start, id=start.id, name=start.name)
-        self._blocks[start.block] = block
-        self.first_token = self.first_token or start.kind != "opaque"
-        if self.streamed and start.kind in _NUMBERED:
-            block.pieces.append(Piece(number, start.wire_index, start.id, start.name, 0))
-
     def _extend(self, block: _Block, text: str, number: int) -> None:
-        if not text:
-            return
         if self.streamed:
             block.events.add(block.length, number)
-        self._append(block, text)
-
-    def _append(self, block: _Block, text: str) -> None:
         self.first_token = True
         block.texts.append(text)
         block.length += len(text)
@@ -304,73 +305,54 @@ class Fold:
             block.joined.append("".join(block.texts))
             block.texts.clear()
 
-    def _label(self, block: _Block, index: int | None, id_: str | None, name: str | None, number: int) -> None:
-        block.id = block.id or id_
-        block.name = block.name or name
-        block.pieces.append(Piece(number, index, id_, name, block.length))
-
     def _choice(self, number: int) -> Choice:
-        made = [_part(block) for block in self._blocks.values() if block.start.choice == number]
+        made = [block.part() for block in self._blocks.values() if block.start.choice == number]
         parts = tuple([part for part in made if part is not None])
         reason, pointer, event = self._choices.get(number, (None, "", None))
         return Choice(number, parts, reason, pointer, event)
 
 
-def _part(block: _Block) -> Part | None:
-    start = block.start
-    text = "".join((*block.joined, *block.texts))
-    events = block.events.copy()
+def part_of(start: Start, text: str, events: Offsets = NOWHERE, pieces: tuple[Piece, ...] = ()) -> Part | None:
+    """Return the part that a block is, from its start, its whole text, and the events that carried them.
+
+    None for text, reasoning and refusals without a character.
+    """
+    event = pieces[0].event if pieces else None
     match start.kind:
         case "text":
             return Text(text, start.pointer, events) if text else None
-        case "reasoning":
-            return (
-                Reasoning(text, start.pointer, events=events, opaque=not text)
-                if text or start.form == "opaque"
-                else None
-            )
+        case "reasoning" if text or start.form == "opaque":
+            return Reasoning(text, start.pointer, events=events, opaque=not text)
         case "refusal":
             return Refusal(text, start.pointer) if text else None
         case "tool_call":
-            return _call(block, text, events)
+            return _call(start, text, events, pieces)
         case "hosted_call":
             return HostedCall(start.id, start.name, start.pointer)
         case "hosted_result":
             return HostedResult(start.id, start.pointer, start.name or "")
         case "tool_result":
             error = {"error": True, "ok": False}.get(start.form)
-            return ToolResult(start.id, text, start.pointer, None, error, _event(block))
+            return ToolResult(start.id, text, start.pointer, None, error, event)
         case "rpc":
-            return _message(block)
+            match start.form:
+                case "request" | "notification" | "result" | "error":
+                    return Rpc(start.form, start.id, start.name or "", start.input, start.pointer, event)
         case "opaque":
             return Opaque(start.name or "", start.pointer)
+    return None
 
 
-def _event(block: _Block) -> int | None:
-    return block.pieces[0].event if block.pieces else None
-
-
-def _message(block: _Block) -> Rpc | None:
-    start = block.start
-    match start.form:
-        case "request" | "notification" | "result" | "error":
-            return Rpc(start.form, start.id, start.name or "", start.input, start.pointer, _event(block))
-        case _:
-            return None
-
-
-def _call(block: _Block, text: str, events: Offsets) -> ToolCall:
-    start = block.start
+def _call(start: Start, text: str, events: Offsets, pieces: tuple[Piece, ...]) -> ToolCall:
     initial = Arguments.of(start.input) if start.input is not None else None
-    arguments = Arguments(text) if text or initial is None else initial
     return ToolCall(
-        id=block.id or None,
-        name=block.name or None,
-        arguments=arguments,
+        id=start.id,
+        name=start.name,
+        arguments=Arguments(text) if text or initial is None else initial,
         pointer=start.pointer,
         form="custom" if start.form == "custom" else "legacy" if start.form == "legacy" else "function",
         start_input=initial if initial is not None and start.input not in ({}, "", []) else None,
         deltas=text,
-        pieces=tuple(block.pieces),
+        pieces=pieces,
         events=events,
     )

@@ -292,7 +292,7 @@ def test_an_api_that_claims_a_request_serves_its_path(api: str) -> None:
     body = json.loads(as_record(TALKS["calls"].record(api, False)).request_body or b"{}")
     for path in PATHS:
         for members in ({}, {"prompt": "Go."}, {"input": "Go."}, {"model": "m", "messages": []}):
-            claimants = [one for one in APIS if one.claims(path, {}, body | members)]
+            claimants = [one for one in APIS if one.paths.search(path) and one.claims(path, {}, body | members)]
             assert recognise("POST", path, {}, body | members) is next(iter(claimants), None)
 
 

@@ -253,7 +253,7 @@ def framed(rng: random.Random, some: Sequence[Shape], most: int) -> Outcome:
     return outcome
 
 
-FRAMERS: dict[str, Callable[[], Framer]] = {
+FRAMERS: dict[str, Callable[[], Framer | Sniffer]] = {
     "sse": EventStream,
     "ndjson": JsonLines,
     "array": ArrayStream,

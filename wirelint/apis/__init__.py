@@ -1,4 +1,4 @@
-"""The APIs that wirelint understands, one module each. To add one, write its module and list its `ApiSpec` in `APIS`."""
+"""The APIs that wirelint understands. To add one, write its module and list its `ApiSpec` in `APIS`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from wirelint.apis import (
     anthropic,
     bedrock,
     cohere,
-    deepinfra,
     gemini,
     mcp,
-    mistral,
     ollama,
     openai_chat,
     openai_completions,
     openai_responses,
 )
-from wirelint.apis.reading import ReplyReader
-from wirelint.apis.spec import ApiSpec, ReplyWriter
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter
 from wirelint.model import Json
 
 __all__ = [
@@ -37,13 +34,13 @@ APIS: tuple[ApiSpec, ...] = (
     anthropic.API,
     bedrock.API,
     openai_completions.API,
-    deepinfra.API,
+    openai_completions.DEEPINFRA,
     openai_responses.API,
     ollama.CHAT_API,
     ollama.GENERATE_API,
     cohere.API,
     gemini.API,
-    mistral.API,
+    openai_chat.MISTRAL,
     openai_chat.API,
     mcp.API,
 )
@@ -79,7 +76,7 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
         return next((api for api in APIS if api.claims_other(method, path, headers, body)), None)
     if host and "host" not in headers:
         headers = {**headers, "host": host}
-    return next((api for api in APIS if api.claims(path, headers, body)), None)
+    return next((api for api in APIS if api.paths.search(path) and api.claims(path, headers, body)), None)
 
 
 def recognise_reply(document: Json) -> ApiSpec | None:

@@ -32,7 +32,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.writing import (
     MADE,
-    WholeWriter,
+    BodyWriter,
     block_events,
     finish_of,
     frame_document,
@@ -87,40 +87,44 @@ class BlockReader(ReplyReader):
         self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
 
-    def start(
-        self,
-        key: Key,
-        kind: Kind,
-        pointer: str,
-        frame: Frame,
-        index: int | None = None,
-        *,
-        id_: str | None = None,
-        name: str | None = None,
-        value: Json = None,
-        form: str = "function",
-        item: int = -1,
-        is_open: bool = True,
-    ) -> Start:
-        """Return the event that starts a block. `is_open`: a stop must follow."""
-        self.blocks[key], self.kinds[key] = self.next_block(), kind
+    def start(self, key: Key, start: Start, *, is_open: bool = True) -> Start:
+        """Return the event that starts a block, with the block's number. `is_open`: a stop must follow."""
+        self.blocks[key], self.kinds[key] = self.next_block(), start.kind
         if is_open:
             self.open[key] = None
-        return Start(self.blocks[key], kind, pointer, 0, frame, index, id_, name, value, form, item)
+        return start._replace(block=self.blocks[key])
+
+    def announced(self, key: Key, start: Start, words: str = "") -> Iterator[Event]:
+        """Yield the events of a start on the wire, which has the first text of its block. A key may come again."""
+        restarted = key in self.blocks
+        if restarted:
+            yield StreamViolation("restarted-part", f"{key[0]} {key[1]}", start.frame)
+        if restarted and self.kinds[key] == start.kind == "tool_call":
+            # Two calls with one index: a client overwrites or merges them, and loses one either way.
+            self.open[key] = None
+            yield CallUpdate(self.blocks[key], start.wire_index, start.id, start.name, start.frame)
+        else:
+            yield self.start(key, start)
+        if words:
+            yield Delta(self.blocks[key], words, start.frame, start.item)
+
+    def whole(self, key: Key, start: Start, words: str) -> Iterator[Event]:
+        """Yield the events of a block of a whole message."""
+        yield self.start(key, start, is_open=False)
+        if words:
+            yield Delta(self.blocks[key], words, start.frame, start.item)
 
     def misshapen_content(self, content: Json, pointer: str, frame: Frame) -> Iterator[Event]:
         """Yield an opaque block for content that is no list of parts, where the API has a list of blocks."""
         if content and not lists_parts(content):
-            start = self.start(("content block", 0), "opaque", pointer, frame, name=misshapen(content), is_open=False)
-            yield start
-            yield Delta(start.block, words_of(content), frame)
+            start = Start(0, "opaque", pointer, 0, frame, name=misshapen(content))
+            yield from self.whole(("content block", 0), start, words_of(content))
 
-    def misplaced_delta(self, key: Key, frame: Frame) -> StreamViolation | None:
-        """Return the violation of a delta whose block has not started, or has stopped; None if there is none."""
-        if key in self.open:
-            return None
-        what = "already stopped" if key in self.blocks else "never started"
-        return StreamViolation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}", frame)
+    def misplaced_delta(self, key: Key, frame: Frame) -> Iterator[StreamViolation]:
+        """Yield the violation of a delta whose block has not started, or has stopped."""
+        if key not in self.open:
+            what = "already stopped" if key in self.blocks else "never started"
+            yield StreamViolation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}", frame)
 
     def stop(self, key: Key, frame: Frame) -> Event:
         """Return the event that ends a block, or `Other` if no such block is open."""
@@ -406,7 +410,7 @@ class BlockStreamWriter(ABC):
         yield self.send(self.stop(start, number_, source))
 
 
-class BlockWholeWriter(WholeWriter):
+class BlockWholeWriter(BodyWriter):
     """Writer of a message with a list of content blocks."""
 
     finish_name: ClassVar[str]
@@ -439,7 +443,7 @@ def only(event: WireEvent, kind: str) -> Mapping[str, Json]:
     return event.body if event.kind == kind else {}
 
 
-def part_of(event: Mapping[str, Json], *names: str) -> dict[str, Json]:
+def nested(event: Mapping[str, Json], *names: str) -> dict[str, Json]:
     """Return a nested object; empty if there is none."""
     found: Json = dict(event)
     for name in names:

@@ -32,14 +32,13 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     role_of,
-    schema,
     stated_reason,
     text,
     tool_choice,
 )
 from wirelint.apis.writing import (
     MADE,
-    WholeWriter,
+    BodyWriter,
     frame_document,
     framed,
     groups,
@@ -97,16 +96,15 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-def read_chat(body: Mapping[str, Json]) -> Request:
+def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
-    tools = read_tools(body.get("tools"))
-    if functions := body.get("functions"):
-        tools = (*tools, *_functions(functions))
+    listed = [(tool, f"/{name}/{n}") for name in ("tools", "functions") for n, tool in mappings(body.get(name))]
+    tools = tuple([found for tool, place in listed if (found := _tool(tool, place)) is not None])
     parallel = body.get("parallel_tool_calls")
     searches = not _SEARCHES.isdisjoint(body) and any(body.get(name) for name in _SEARCHES)
     return Request(
-        api="openai.chat",
+        api=api,
         model=model,
         messages=tuple([_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))]),
         tools=tools,
@@ -195,17 +193,6 @@ def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 
 
-def read_tools(tools: Json) -> tuple[Tool, ...]:
-    return tuple([found for n, tool in mappings(tools) if (found := _tool(tool, f"/tools/{n}")) is not None])
-
-
-def _functions(functions: Json) -> Iterator[Tool]:
-    for n, function in mappings(functions):
-        if name := text(function.get("name")):
-            described = text(function.get("description")) or ""
-            yield Tool(name, f"/functions/{n}", described, schema(function.get("parameters")))
-
-
 def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     kind = text(tool.get("type")) or "function"
     inner = mapping(tool.get(kind)) or tool
@@ -213,7 +200,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     if kind == "custom":
         return Tool(name or "", place, described, None, type="custom")
     if kind == "function" or "parameters" in inner or "input_schema" in inner:
-        declared = schema(inner.get("parameters", inner.get("input_schema")))
+        declared = mapping(inner.get("parameters", inner.get("input_schema"))) or None
         return Tool(name, place, described, declared) if name else None
     return Tool(name or kind, place, described, None, hosted=True, type=kind)
 
@@ -324,19 +311,17 @@ class ChoiceWriter:
     def note(self, out: Sequence[Event]) -> None:
         """Record the blocks that start, and the numbers of calls."""
         for event in out:
-            if type(event) is Start and event.block not in self.starts:
-                self._begin(event)
-
-    def _begin(self, start: Start) -> None:
-        self.starts[start.block] = start
-        if start.kind == "reasoning" and start.block < MADE:
-            name = start.pointer.rpartition("/")[2]
-            self.reasoning = name if name in REASONING else self.reasoning
-        if start.kind == "tool_call" and start.form != "legacy":
-            highest, own = self._highest.get(start.choice, -1), start.wire_index
-            is_ours = own is None or start.choice in self._altered or start.block >= MADE
-            self.numbers[start.block] = highest + 1 if is_ours or own is None else own
-            self._highest[start.choice] = max(highest, self.numbers[start.block])
+            if type(event) is not Start or event.block in self.starts:
+                continue
+            self.starts[event.block] = event
+            if event.kind == "reasoning" and event.block < MADE:
+                name = event.pointer.rpartition("/")[2]
+                self.reasoning = name if name in REASONING else self.reasoning
+            if event.kind == "tool_call" and event.form != "legacy":
+                highest, own = self._highest.get(event.choice, -1), event.wire_index
+                is_ours = own is None or event.choice in self._altered or event.block >= MADE
+                self.numbers[event.block] = highest + 1 if is_ours or own is None else own
+                self._highest[event.choice] = max(highest, self.numbers[event.block])
 
     def mark_altered(self, events: Sequence[Event], out: Sequence[Event]) -> None:
         """Note which candidates have calls inserted or removed, and which blocks are gone."""
@@ -531,7 +516,7 @@ def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str
     return choice
 
 
-class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
+class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
     """Writer of whole bodies. A subclass patches the entries of `choices`."""
 
     @abstractmethod

@@ -27,11 +27,12 @@ from wirelint.apis._blocks import (
     BlockWholeWriter,
     Key,
     WireEvent,
+    nested,
     only,
-    part_of,
     read_messages,
 )
 from wirelint.apis.reading import (
+    ApiSpec,
     compact,
     error_of,
     is_conversation,
@@ -42,13 +43,11 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
-    schema,
     stated_reason,
     text,
+    tool_choice,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.events import (
-    CallUpdate,
     Delta,
     Done,
     Event,
@@ -60,22 +59,17 @@ from wirelint.events import (
     Start,
     StreamViolation,
     Usage,
+    part_of,
 )
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
-    Opaque,
     Part,
     Reasoning,
     Request,
     Role,
-    Text,
     Tool,
-    ToolCall,
-    ToolChoice,
     ToolResult,
 )
 from wirelint.wire.aws_eventstream import carry
@@ -135,7 +129,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    tools = _tools(body.get("tools"))
+    tools = tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(body.get("tools"))])
     choice = mapping(body.get("tool_choice"))
     disabled = choice.get("disable_parallel_tool_use")
     thread = mapping(body.get("thread"))
@@ -149,7 +143,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(choice),
+        tool_choice=tool_choice(choice),
         parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
         stream=body.get("stream") is True,
         hosted=bool(body.get("mcp_servers") or body.get("container")) or any(tool.hosted for tool in tools),
@@ -167,65 +161,44 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 
 
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
-    kind = text(block.get("type")) or ""
-    match kind:
-        case "text":
-            words = text(block.get("text"))
-            return Text(words, f"{place}/text") if words else None
-        case "thinking":
-            return Reasoning(text(block.get("thinking")) or "", f"{place}/thinking")
-        case "redacted_thinking":
-            return Reasoning("", place, opaque=True)
-        case "tool_use":
-            given = block.get("input")
-            arguments = Arguments("") if given is None else Arguments.of(given)
-            return ToolCall(text(block.get("id")), text(block.get("name")), arguments, place)
-        case "tool_result":
-            error, content = block.get("is_error"), block.get("content")
-            shown = joined_texts(content) if isinstance(content, list) else text(content)
-            flag = error if isinstance(error, bool) else None
-            return ToolResult(
-                text(block.get("tool_use_id")), compact(content) if shown is None else shown, place, None, flag
-            )
-        case "server_tool_use" | "mcp_tool_use":
-            return HostedCall(text(block.get("id")), text(block.get("name")), place)
-        case _ if kind.endswith("_tool_result"):
-            return HostedResult(text(block.get("tool_use_id")), place, kind)
-        case _:
-            return Opaque(kind, place)
-
-
-def _tools(tools: Json) -> tuple[Tool, ...]:
-    return tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(tools)])
+    if block.get("type") == "tool_result":
+        error, content = block.get("is_error"), block.get("content")
+        shown = joined_texts(content) if isinstance(content, list) else text(content)
+        flag = error if isinstance(error, bool) else None
+        id_ = text(block.get("tool_use_id"))
+        return ToolResult(id_, compact(content) if shown is None else shown, place, None, flag)
+    start, words = _start_of(place, block, None)
+    if start.kind == "reasoning" and start.form != "opaque":
+        return Reasoning(words, f"{place}/thinking")
+    return part_of(start if start.kind != "text" else start._replace(pointer=f"{place}/text"), words)
 
 
 def _tool(tool: Mapping[str, Json], place: str) -> Tool:
     kind = text(tool.get("type")) or "custom"
     function = mapping(tool.get("function"))  # OpenAI's form, which some gateways pass on
     name = text(tool.get("name")) or text(function.get("name")) or kind
-    declared = schema(tool.get("input_schema")) or schema(function.get("parameters"))
+    declared = mapping(tool.get("input_schema")) or mapping(function.get("parameters")) or None
     hosted = kind not in ("custom", "function") and declared is None and _CLIENT_TYPES.match(kind) is None
     return Tool(name, place, text(tool.get("description")) or "", declared, hosted, kind)
-
-
-def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
-    match choice:
-        case {"type": "none"}:
-            return ToolChoice("none")
-        case {"type": "any"}:
-            return ToolChoice("required")
-        case {"type": "tool", "name": str(name)}:
-            return ToolChoice("named", name)
-        case _:
-            return ToolChoice("auto")
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-def _kind(block: Mapping[str, Json]) -> Kind:
-    kind = text(block.get("type")) or ""
-    return "hosted_result" if kind.endswith("_tool_result") else _KINDS.get(kind, "opaque")
+def _start_of(
+    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
+) -> tuple[Start, str]:
+    """Return the start of a content block, and its text."""
+    type_ = text(block.get("type")) or ""
+    kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
+    name = text(block.get("name")) or (type_ or None if kind in ("opaque", "hosted_result") else None)
+    if kind == "text" and is_misshapen(block.get("text")):
+        kind, name = "opaque", misshapen(block["text"])
+    id_ = text(block.get("tool_use_id" if kind == "hosted_result" else "id"))
+    value = block.get("input") if kind == "tool_call" else None
+    form = "opaque" if type_ == "redacted_thinking" else "function"
+    words = (text(block.get("text")) or text(block.get("thinking"))) if kind in ("text", "reasoning") else None
+    return Start(0, kind, pointer, 0, frame, index, id_, name, value, form, item), words or ""
 
 
 def _key(index: int) -> Key:
@@ -264,15 +237,23 @@ class Reader(BlockReader):
         if self.is_done and kind in _EVENTS - {"ping", "error"}:
             yield StreamViolation("after-end", kind, frame)
             return  # clients have left
+        index = number(document.get("index"))
         match kind:
             case "message_start":
                 yield from self._message_start(mapping(document.get("message")), frame)
             case "content_block_start":
-                yield from self._block_start(document, frame)
+                if not self._started:
+                    self._started = True
+                    yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
+                place, block = self.count if index is None else index, mapping(document.get("content_block"))
+                yield from self.announced(_key(place), *_start_of(f"/content/{place}", block, frame, index, place))
             case "content_block_delta":
-                yield from self._block_delta(document, frame)
+                yield from self._block_delta(index, mapping(document.get("delta")), frame)
             case "content_block_stop":
-                yield from self._block_stop(document, frame)
+                key = _key(self.count - 1 if index is None else index)
+                if index is not None and key not in self.blocks:
+                    yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
+                yield self.stop(key, frame)
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
@@ -296,46 +277,21 @@ class Reader(BlockReader):
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
         for n, block in mappings(message.get("content")):
-            yield from self._open_block(n, block, frame, n)
+            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
 
-    def _block_start(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        index, block = number(document.get("index")), mapping(document.get("content_block"))
-        if not self._started:
-            self._started = True
-            yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
-        place = index if index is not None else self.count
-        key = _key(place)
-        self.open[key] = None
-        if key in self.blocks:
-            yield StreamViolation("restarted-part", f"content block {place}", frame)
-            if self.kinds[key] == _kind(block) == "tool_call":
-                # Two calls with one index: a client overwrites or merges them, and loses one either way.
-                yield CallUpdate(self.blocks[key], index, text(block.get("id")), text(block.get("name")), frame)
-                return
-        yield from self._open_block(place, block, frame, index)
-
-    def _block_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        delta = mapping(document.get("delta"))
+    def _block_delta(self, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
-        index = number(document.get("index"))
-        key = _key(index if index is not None else max(self.count - 1, 0))
         if kind is None:
             yield Other(frame)
             return
-        if (violation := self.misplaced_delta(key, frame)) is not None:
-            yield violation
+        key = _key(max(self.count - 1, 0) if index is None else index)
+        if key not in self.open:
+            yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self.start(key, kind, f"/content/{key[1]}", frame, index, item=key[1], is_open=False)
+            yield self.start(key, Start(0, kind, f"/content/{key[1]}", 0, frame, index, item=key[1]), is_open=False)
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
         yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
-
-    def _block_stop(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        index = number(document.get("index"))
-        key = _key(index if index is not None else self.count - 1)
-        if index is not None and key not in self.blocks:
-            yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
-        yield self.stop(key, frame)
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
@@ -347,30 +303,8 @@ class Reader(BlockReader):
         content = message.get("content")
         yield from self.misshapen_content(content, "/content", frame)
         for n, block in mappings(content):
-            yield from self._open_block(n, block, frame, n)
+            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
         yield from self.ending(message, message.get("usage"), frame)
-
-    def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
-        key, kind, type_ = _key(place), _kind(block), text(block.get("type"))
-        name = text(block.get("name")) or (type_ if kind in ("opaque", "hosted_result") else None)
-        if kind == "text" and is_misshapen(block.get("text")):
-            kind, name = "opaque", misshapen(block["text"])
-        yield self.start(
-            key,
-            kind,
-            f"/content/{place}",
-            frame,
-            index,
-            id_=text(block.get("tool_use_id" if kind == "hosted_result" else "id")),
-            name=name,
-            value=block.get("input") if kind == "tool_call" else None,
-            form="opaque" if type_ == "redacted_thinking" else "function",
-            item=place,
-            is_open=False,  # only `content_block_start` opens a block that must be stopped
-        )
-        words = text(block.get("text")) or text(block.get("thinking"))
-        if words and kind in ("text", "reasoning"):
-            yield Delta(self.blocks[key], words, frame, place)
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------
@@ -405,13 +339,13 @@ class StreamWriter(BlockStreamWriter):
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         own = only(source, "content_block_start")
-        block = _block(start, part_of(own, "content_block"))
+        block = _block(start, nested(own, "content_block"))
         yield WireEvent("content_block_start", {**own, "index": number, "content_block": block})
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         type_, name = _DELTA_OF.get(start.kind, ("text_delta", "text"))
         own = only(source, "content_block_delta")
-        other = {key: value for key, value in part_of(own, "delta").items() if key not in _TEXTS}
+        other = {key: value for key, value in nested(own, "delta").items() if key not in _TEXTS}
         delta = {**other, "type": type_, name: words}
         return WireEvent("content_block_delta", {**own, "index": number, "delta": delta})
 
@@ -421,7 +355,7 @@ class StreamWriter(BlockStreamWriter):
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message_delta") or {"usage": {"output_tokens": 0}}
         reason = {"stop_reason": finish.reason} if finish is not None else {}
-        delta = {"stop_sequence": None, **part_of(own, "delta"), **reason}
+        delta = {"stop_sequence": None, **nested(own, "delta"), **reason}
         return WireEvent("message_delta", {**own, "delta": delta})
 
     def done(self, source: WireEvent) -> WireEvent:
@@ -430,7 +364,7 @@ class StreamWriter(BlockStreamWriter):
     def with_reply_id(self, event: WireEvent, id_: str) -> WireEvent:
         if event.kind != "message_start":
             return event
-        return event._replace(body={**event.body, "message": {**part_of(event.body, "message"), "id": id_}})
+        return event._replace(body={**event.body, "message": {**nested(event.body, "message"), "id": id_}})
 
 
 _TEXTS = frozenset({"text", "thinking", "partial_json"})

@@ -28,29 +28,33 @@ from wirelint.apis._blocks import (
     BlockWholeWriter,
     Key,
     WireEvent,
+    nested,
     only,
-    part_of,
     read_messages,
 )
-from wirelint.apis.reading import compact, error_of, is_misshapen, mapping, mappings, misshapen, number, schema, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import (
+    ApiSpec,
+    compact,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    text,
+    tool_choice,
+)
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
-    Opaque,
     Part,
-    Reasoning,
     Request,
     Role,
     Text,
     Tool,
-    ToolCall,
-    ToolChoice,
     ToolResult,
 )
 from wirelint.wire.aws_eventstream import CHUNK, chunk, message
@@ -78,21 +82,16 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):
         return isinstance(body.get("messages"), list) or "promptVariables" in body
-    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`.
-    return found is not None and "anthropic_version" not in body and _has_blocks(body)
-
-
-def _has_blocks(body: Mapping[str, Json]) -> bool:
-    """Return True if a body has Converse's messages, lists of blocks without a type, and one of its options."""
-    messages = mappings(body.get("messages"))
-    if not any(name in body for name in _OPTIONS):
+    # Amazon's models at their own endpoint, and requests whose path lost its end `/converse`: Converse's messages are
+    # lists of blocks without a type.
+    if "anthropic_version" in body or not any(name in body for name in _OPTIONS):
         return False
-    blocks = [block for _, message in messages for _, block in mappings(message.get("content"))]
+    blocks = [b for _, message in mappings(body.get("messages")) for _, b in mappings(message.get("content"))]
     return bool(blocks) and not any("type" in block for block in blocks)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
-    if isinstance(part_of(document, "output", "message").get("content"), list):
+    if isinstance(nested(document, "output", "message").get("content"), list):
         return True
     start = mapping(document.get("messageStart")) or document
     return start.get("role") == "assistant" and start.keys() <= {"role", "p"}
@@ -113,7 +112,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(mapping(config.get("toolChoice"))),
+        tool_choice=tool_choice(config.get("toolChoice")),
         stream="stream" in verb,
         hosted=any(tool.hosted for tool in tools),
         tools_known=not stored,
@@ -122,31 +121,27 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     )
 
 
+_WITHIN = {
+    "text": "/text",
+    "reasoningContent": "/reasoningContent/reasoningText/text",
+    "citationsContent": "/citationsContent/content",
+}
+"""Place of the text in a block of a request, by the member that names its kind."""
+
+
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
-    if isinstance(words := block.get("text"), str):
-        return Text(words, f"{place}/text") if words else None
-    if call := mapping(block.get("toolUse")):
-        id_, name = text(call.get("toolUseId")), text(call.get("name"))
-        if call.get("type") == "server_tool_use":
-            return HostedCall(id_, name, place)
-        given = call.get("input")
-        return ToolCall(id_, name, Arguments("") if given is None else Arguments.of(given), place)
-    if result := mapping(block.get("toolResult")):
-        if role == "assistant":
-            return HostedResult(text(result.get("toolUseId")), place, text(result.get("type")) or "toolResult")
+    if "cachePoint" in block:  # a mark for the provider's cache that no model sees
+        return None
+    result = mapping(block.get("toolResult"))
+    if result and role != "assistant":
         status = text(result.get("status"))
         failed = status == "error" if status is not None else None
         return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
-    if thought := mapping(block.get("reasoningContent")):
-        thinking = text(mapping(thought.get("reasoningText")).get("text"))
-        pointer = f"{place}/reasoningContent/reasoningText/text"
-        return Reasoning(thinking, pointer) if thinking else Reasoning("", place, opaque=True)
-    if guarded := text(part_of(block, "guardContent", "text").get("text")):
+    if guarded := text(nested(block, "guardContent", "text").get("text")):
         return Text(guarded, f"{place}/guardContent/text/text")
-    if cited := mappings(mapping(block.get("citationsContent")).get("content")):
-        return Text("".join(text(part.get("text")) or "" for _, part in cited), f"{place}/citationsContent/content")
-    # `cachePoint` is a mark for the provider's cache that no model sees.
-    return None if "cachePoint" in block else Opaque(next(iter(block), ""), place)
+    start, words = _start_of(place, block, None, item=0), _whole_text(block)
+    within = _WITHIN.get(_kind_of(block)[1], "") if words else ""
+    return part_of(start._replace(pointer=place + within), words)
 
 
 def _shown(content: Json) -> str:
@@ -166,20 +161,10 @@ def _tools(tools: Json) -> Iterator[Tool]:
     for n, tool in mappings(tools):
         place = f"/toolConfig/tools/{n}"
         if spec := mapping(tool.get("toolSpec")):
-            declared = schema(mapping(spec.get("inputSchema")).get("json"))
+            declared = mapping(mapping(spec.get("inputSchema")).get("json")) or None
             yield Tool(text(spec.get("name")) or "", place, text(spec.get("description")) or "", declared)
         elif system := mapping(tool.get("systemTool")):
             yield Tool(text(system.get("name")) or "systemTool", place, hosted=True, type="systemTool")
-
-
-def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:
-    match choice:
-        case {"any": _}:
-            return ToolChoice("required")
-        case {"tool": {"name": str(name)}}:
-            return ToolChoice("named", name)
-        case _:
-            return ToolChoice("auto")
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
@@ -215,7 +200,7 @@ def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
 
 def _whole_text(block: Mapping[str, Json]) -> str:
     """Return the text of a block of a whole message."""
-    thought = part_of(block, "reasoningContent", "reasoningText").get("text")
+    thought = nested(block, "reasoningContent", "reasoningText").get("text")
     cited = mappings(mapping(block.get("citationsContent")).get("content"))
     return text(block.get("text")) or text(thought) or "".join(text(part.get("text")) or "" for _, part in cited)
 
@@ -229,6 +214,25 @@ def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
     if isinstance(thought := mapping(delta.get("reasoningContent")).get("text"), str):
         return "reasoning", thought
     return None
+
+
+def _start_of(
+    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
+) -> Start:
+    """Return the start of a block of a whole message, or of one that an event starts."""
+    kind, name = _kind_of(block)
+    tool = mapping(block.get("toolUse"))
+    id_ = text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId"))
+    called = text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name
+    given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
+    value = given if kind == "tool_call" else None
+    sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
+    form = "opaque" if sealed else "function"
+    return Start(0, kind, pointer, 0, frame, index, id_, called, value, form, item)
+
+
+def _pointer(key: Key) -> str:
+    return f"/output/message/content/{key[1]}"
 
 
 class Reader(BlockReader):
@@ -261,7 +265,8 @@ class Reader(BlockReader):
                 self._started = True
                 yield Other(frame)
             case "contentBlockStart":
-                yield from self._block_start(key, index, mapping(body.get("start")), frame)
+                key = key if index is not None else (key[0], self.count)
+                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), frame, index))
             case "contentBlockDelta":
                 yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
             case "contentBlockStop":
@@ -276,25 +281,12 @@ class Reader(BlockReader):
             case _:
                 yield Other(frame)
 
-    def _block_start(self, key: Key, index: int | None, start: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if index is None:
-            key = key[0], self.count
-        if key in self.blocks:
-            yield StreamViolation("restarted-part", f"content block {key[1]}", frame)
-            if tool := mapping(start.get("toolUse")):
-                # Two calls with one index: a client overwrites or merges them, and loses one either way.
-                self.open[key] = None
-                yield CallUpdate(self.blocks[key], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
-                return
-        yield self._begin(key, index, start, frame)
-
     def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         found = _delta_text(delta)
-        violation = self.misplaced_delta(key, frame)
-        if violation is not None and (key in self.blocks or (found is not None and found[0] == "tool_call")):
-            yield violation
+        if key in self.blocks or (found is not None and found[0] == "tool_call"):
+            yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self._begin(key, index, delta, frame)
+            yield self.start(key, _start_of(_pointer(key), delta, frame, index))
         # Signatures, citations and redacted thinking have no text.
         yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
 
@@ -303,45 +295,15 @@ class Reader(BlockReader):
             yield Failure(error, frame)
         elif "output" not in body and isinstance(body.get("message"), str):
             yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
-        content = part_of(body, "output", "message").get("content")
+        content = nested(body, "output", "message").get("content")
         yield from self.misshapen_content(content, "/output/message/content", frame)
         for n, block in mappings(content):
             key = "content block", n
-            yield self._begin(key, n, block, frame, n)
-            if words := _whole_text(block):
-                yield Delta(self.blocks[key], words, frame, n)
+            yield from self.whole(key, _start_of(_pointer(key), block, frame, n, n), _whole_text(block))
         yield from self.ending(body, body.get("usage"), frame)
-
-    def _begin(self, key: Key, index: int | None, block: Mapping[str, Json], frame: Frame, item: int = -1) -> Start:
-        kind, name = _kind_of(block)
-        tool = mapping(block.get("toolUse"))
-        given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
-        sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
-        return self.start(
-            key,
-            kind,
-            f"/output/message/content/{key[1]}",
-            frame,
-            index,
-            id_=text(tool.get("toolUseId")) or text(mapping(block.get("toolResult")).get("toolUseId")),
-            name=text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name,
-            value=given if kind == "tool_call" else None,
-            form="opaque" if sealed else "function",
-            item=item,
-        )
 
 
 # --- writers ----------------------------------------------------------------------------------------------------------
-
-
-def _piece(start: Start, words: str) -> dict[str, Json]:
-    match start.kind:
-        case "tool_call" | "hosted_call":
-            return {"toolUse": {"input": words}}
-        case "reasoning":
-            return {"reasoningContent": {"text": words}}
-        case _:
-            return {"text": words}
 
 
 class StreamWriter(BlockStreamWriter):
@@ -374,17 +336,21 @@ class StreamWriter(BlockStreamWriter):
         if own or start.kind in _ANNOUNCED:
             announced: dict[str, Json] = {}
             if start.kind == "tool_call":
-                tool = part_of(own, "start", "toolUse")
+                tool = nested(own, "start", "toolUse")
                 announced = {"toolUse": {**tool, "toolUseId": start.id or "", "name": start.name or ""}}
             yield WireEvent(
-                _START, {**own, "contentBlockIndex": number, "start": {**part_of(own, "start"), **announced}}
+                _START, {**own, "contentBlockIndex": number, "start": {**nested(own, "start"), **announced}}
             )
         if start.kind == "tool_call" and start.input not in (None, {}):
             yield self.delta(start, number, compact(start.input), source)
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
-        own = only(source, _DELTA)
-        return WireEvent(_DELTA, {**own, "contentBlockIndex": number, "delta": _piece(start, words)})
+        piece: dict[str, Json] = {"text": words}
+        if start.kind in ("tool_call", "hosted_call"):
+            piece = {"toolUse": {"input": words}}
+        elif start.kind == "reasoning":
+            piece = {"reasoningContent": piece}
+        return WireEvent(_DELTA, {**only(source, _DELTA), "contentBlockIndex": number, "delta": piece})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
         return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
@@ -404,7 +370,7 @@ class WholeWriter(BlockWholeWriter):
     finish_name = "stopReason"
 
     def content(self, document: Mapping[str, Json]) -> Json:
-        return part_of(document, "output", "message").get("content")
+        return nested(document, "output", "message").get("content")
 
     def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
         output = mapping(document.get("output"))
@@ -430,6 +396,7 @@ class WholeWriter(BlockWholeWriter):
 
 API = ApiSpec(
     name="bedrock.converse",
+    paths=_MODEL,
     claims=claims,
     claims_reply=claims_reply,
     read_request=read_request,

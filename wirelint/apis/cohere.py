@@ -16,15 +16,26 @@ are no sign of a hosted tool. Rewriters name finish reasons as OpenAI does; the 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, only, part_of
+from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, nested, only
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import error_of, is_conversation, is_misshapen, mapping, mappings, misshapen, number, text
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.reading import (
+    ApiSpec,
+    error_of,
+    is_conversation,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    text,
+)
 from wirelint.apis.traits import own_word
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     block_events,
     finish_of,
     framed,
@@ -34,7 +45,6 @@ from wirelint.apis.writing import (
     set_or_drop,
     text_of,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -71,10 +81,6 @@ _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
 
 
-def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return path.endswith("/v2/chat") and is_conversation(body)
-
-
 def claims_reply(document: Mapping[str, Json]) -> bool:
     message = document.get("message")
     if isinstance(message, dict) and "finish_reason" in document:
@@ -83,7 +89,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    return dataclasses.replace(read_chat(body), api="cohere.chat", max_tokens=number(body.get("max_tokens")))
+    return dataclasses.replace(read_chat(body, "cohere.chat"), max_tokens=number(body.get("max_tokens")))
 
 
 class Reader(BlockReader):
@@ -107,13 +113,22 @@ class Reader(BlockReader):
             case "message-start":
                 yield ReplyMeta(text(document.get("id")), None, frame)
             case "content-start":
-                yield from self._content_start(index, mapping(message.get("content")), frame)
+                key = _CONTENT, index if index is not None else self._known(_CONTENT)
+                yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), frame, index))
             case "content-delta":
-                yield from self._content_delta(index, mapping(message.get("content")), frame)
+                content = mapping(message.get("content"))
+                if (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
+                    yield Other(frame)
+                else:
+                    key = self._key(_CONTENT, index)
+                    pointer = f"/message/content/{key[1]}/{name}"
+                    yield from self._delta(key, _FIELDS[name], pointer, text(content[name]) or "", index, frame)
             case "tool-plan-delta":
                 yield from self._plan(text(message.get("tool_plan")) or "", frame)
             case "tool-call-start":
-                yield from self._call_start(index, _call_of(message.get("tool_calls")), frame)
+                known, call = self._known(_CALL), _call_of(message.get("tool_calls"))
+                key = _CALL, index if index is not None else known
+                yield from self.announced(key, *_call_start(known, call, frame, index))
             case "tool-call-delta":
                 key = self._key(_CALL, index)
                 words = text(mapping(_call_of(message.get("tool_calls")).get("function")).get("arguments"))
@@ -148,69 +163,25 @@ class Reader(BlockReader):
     def _known(self, group: str) -> int:
         return sum(key[0] == group for key in self.blocks)
 
-    def _content_start(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        key = _CONTENT, index if index is not None else self._known(_CONTENT)
-        if key in self.blocks:
-            yield StreamViolation("restarted-part", f"{_CONTENT} {key[1]}", frame)
-        yield from self._open_content(key, content, frame, index, -1)
-
-    def _open_content(
-        self, key: Key, content: Mapping[str, Json], frame: Frame, index: int | None, item: int
-    ) -> Iterator[Event]:
-        type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
-        kind, pointer = _FIELDS.get(type_, "opaque"), f"/message/content/{key[1]}"
-        if kind == "text" and is_misshapen(content.get(type_)):
-            name = misshapen(content[type_])
-            yield self.start(key, "opaque", f"{pointer}/{type_}", frame, index, name=name, item=item)
-        elif kind == "opaque":
-            yield self.start(key, kind, pointer, frame, index, name=type_, item=item)
-        else:
-            yield self.start(key, kind, f"{pointer}/{type_}", frame, index, item=item)
-            if words := text(content.get(type_)):
-                yield Delta(self.blocks[key], words, frame, item)
-
-    def _content_delta(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        name = next((name for name in _FIELDS if isinstance(content.get(name), str)), None)
-        if name is None:
-            yield Other(frame)
-            return
-        key = self._key(_CONTENT, index)
-        pointer = f"/message/content/{key[1]}/{name}"
-        yield from self._delta(key, _FIELDS[name], pointer, text(content.get(name)) or "", index, frame)
-
     def _delta(
         self, key: Key, kind: Kind, pointer: str, words: str, index: int | None, frame: Frame
     ) -> Iterator[Event]:
-        if (violation := self.misplaced_delta(key, frame)) is not None:
-            yield violation
+        yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
-            yield self.start(key, kind, pointer, frame, index)
+            yield self.start(key, Start(0, kind, pointer, 0, frame, index))
         yield Delta(self.blocks[key], words, frame)
 
     def _plan(self, words: str, frame: Frame) -> Iterator[Event]:
         if _PLAN not in self.blocks:
-            yield self.start(_PLAN, "reasoning", "/message/tool_plan", frame, name="tool_plan", is_open=False)
+            start = Start(0, "reasoning", "/message/tool_plan", 0, frame, name="tool_plan")
+            yield self.start(_PLAN, start, is_open=False)
         yield Delta(self.blocks[_PLAN], words, frame)
-
-    def _call_start(self, index: int | None, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        known = self._known(_CALL)
-        key = _CALL, index if index is not None else known
-        function = mapping(call.get("function"))
-        id_, name = text(call.get("id")), text(function.get("name"))
-        if key in self.blocks:
-            # Two calls with one index: a client overwrites or merges them, and loses one either way.
-            yield StreamViolation("restarted-part", f"{_CALL} {key[1]}", frame)
-            self.open[key] = None
-            yield CallUpdate(self.blocks[key], index, id_, name, frame)
-        else:
-            yield self.start(key, "tool_call", f"/message/tool_calls/{known}", frame, index, id_=id_, name=name)
-        if words := text(function.get("arguments")):
-            yield Delta(self.blocks[key], words, frame)
 
     def _citations(self, frame: Frame) -> Event:
         if _CITATIONS in self.blocks:
             return Other(frame)
-        return self.start(_CITATIONS, "opaque", "/message/citations", frame, name="citations", is_open=False)
+        start = Start(0, "opaque", "/message/citations", 0, frame, name="citations")
+        return self.start(_CITATIONS, start, is_open=False)
 
     def _message(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(document)) is not None:
@@ -223,27 +194,44 @@ class Reader(BlockReader):
             yield from self._plan(plan, frame)
         content = message.get("content")
         if isinstance(content, str) and content:
-            yield self.start((_CONTENT, 0), "text", "/message/content", frame)
-            yield Delta(self.blocks[_CONTENT, 0], content, frame)
+            yield from self.whole((_CONTENT, 0), Start(0, "text", "/message/content", 0, frame), content)
         else:
             yield from self.misshapen_content(content, "/message/content", frame)
         for n, block in mappings(content):
-            yield from self._open_content((_CONTENT, n), block, frame, n, n)
+            yield from self.whole((_CONTENT, n), *_content_start(n, block, frame, n, n))
         for n, call in mappings(message.get("tool_calls")):
-            yield from self._whole_call(n, call, frame)
+            yield from self.whole((_CALL, n), *_call_start(n, call, frame, n, n))
         if message.get("citations"):
             yield self._citations(frame)
         yield from self.ending(document, document.get("usage"), frame)
 
-    def _whole_call(self, n: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        function, key = mapping(call.get("function")), (_CALL, n)
-        given = function.get("arguments")
-        words, pointer = text(given), f"/message/tool_calls/{n}"
-        id_, name = text(call.get("id")), text(function.get("name"))
-        value = None if words is not None else given
-        yield self.start(key, "tool_call", pointer, frame, n, id_=id_, name=name, value=value, item=n)
-        if words:
-            yield Delta(self.blocks[key], words, frame, n)
+
+def _content_start(
+    place: int, content: Mapping[str, Json], frame: Frame, index: int | None, item: int = -1
+) -> tuple[Start, str]:
+    """Return the start of a content block, and its text."""
+    type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
+    kind, pointer, name = _FIELDS.get(type_, "opaque"), f"/message/content/{place}", None
+    if kind == "opaque":
+        name = type_
+    else:
+        pointer = f"{pointer}/{type_}"
+    if kind == "text" and is_misshapen(content.get(type_)):
+        kind, name = "opaque", misshapen(content[type_])
+    start = Start(0, kind, pointer, 0, frame, index, name=name, item=item)
+    return start, (text(content.get(type_)) or "") if kind != "opaque" else ""
+
+
+def _call_start(
+    place: int, call: Mapping[str, Json], frame: Frame, index: int | None, item: int = -1
+) -> tuple[Start, str]:
+    """Return the start of a call, and its arguments."""
+    function = mapping(call.get("function"))
+    given = function.get("arguments")
+    id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
+    value = None if words is not None or item < 0 else given
+    start = Start(0, "tool_call", f"/message/tool_calls/{place}", 0, frame, index, id_, name, value, item=item)
+    return start, words or ""
 
 
 def _call_of(calls: Json) -> dict[str, Json]:
@@ -297,10 +285,10 @@ class StreamWriter(BlockStreamWriter):
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
-            called = _call(start, part_of(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
+            called = _call(start, nested(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
             yield _event("tool-call-start", source, number, "tool_calls", called)
             return
-        own = part_of(only(source, "content-start"), "delta", "message", "content")
+        own = nested(only(source, "content-start"), "delta", "message", "content")
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
         yield _event("content-start", source, number, "content", block)
 
@@ -311,7 +299,7 @@ class StreamWriter(BlockStreamWriter):
             case "tool call":
                 return _event("tool-call-delta", source, number, "tool_calls", {"function": {"arguments": words}})
             case _:
-                own = part_of(only(source, "content-delta"), "delta", "message", "content")
+                own = nested(only(source, "content-delta"), "delta", "message", "content")
                 other = {name: value for name, value in own.items() if name not in _FIELDS}
                 return _event("content-delta", source, number, "content", {**other, _field(start): words})
 
@@ -321,7 +309,7 @@ class StreamWriter(BlockStreamWriter):
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message-end")
-        delta = part_of(own, "delta")
+        delta = nested(own, "delta")
         reason = {"finish_reason": _reason(finish, delta)} if finish is not None else {}
         return WireEvent("message-end", {**own, "delta": {**delta, **reason}})
 
@@ -335,11 +323,11 @@ class StreamWriter(BlockStreamWriter):
 def _event(kind: str, source: WireEvent, number: int, name: str, value: Json) -> WireEvent:
     """Return an event that puts `value` into the delta of its source, under `name`."""
     own = only(source, kind)
-    message: Json = {**part_of(own, "delta", "message"), name: value}
-    return WireEvent(kind, {**own, "index": number, "delta": {**part_of(own, "delta"), "message": message}})
+    message: Json = {**nested(own, "delta", "message"), name: value}
+    return WireEvent(kind, {**own, "index": number, "delta": {**nested(own, "delta"), "message": message}})
 
 
-class WholeWriter(BaseWriter):
+class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         message = dict(mapping(document.get("message")))
         changed: dict[str, Json] = {**document, "message": message}
@@ -394,7 +382,8 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
 
 API = ApiSpec(
     name="cohere.chat",
-    claims=claims,
+    paths=re.compile(r"/v2/chat\Z"),
+    claims=lambda _path, _headers, body: is_conversation(body),
     claims_reply=claims_reply,
     read_request=read_request,
     reply_reader=Reader,

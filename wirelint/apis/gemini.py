@@ -12,28 +12,27 @@ complete when every candidate has a finish reason, an array is with its bracket.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from wirelint.apis.gemini_bodies import (
-    REQUEST,
+from wirelint.apis.gemini_writer import (
+    MEMBERS,
+    StreamWriter,
+    WholeWriter,
     arguments_of,
     camel,
     hosted_name,
-    is_wrapped,
-    json_schema,
     kind_of,
     member,
     several,
     unwrapped,
     value_of,
 )
-from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
+    ApiSpec,
     ReplyReader,
     compact,
     error_of,
@@ -45,16 +44,24 @@ from wirelint.apis.reading import (
     number,
     or_other,
     role_of,
-    schema,
     text,
 )
-from wirelint.apis.spec import ApiSpec
-from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import (
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    Start,
+    StreamViolation,
+    Usage,
+    part_of,
+)
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
-    Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
     Message,
@@ -64,25 +71,29 @@ from wirelint.model import (
     Request,
     Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
 
 _METHODS = ("generateContent", "streamGenerateContent")
-_REPLY = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     _, colon, method = path.rpartition("/")[2].partition(":")
     if colon:
         inner = not isinstance(body.get("request"), dict) or "contents" in body
-        return method in _METHODS and (is_wrapped(body) or inner)
+        return method in _METHODS and (_is_wrapped(body) or inner)
     if path.endswith("/cachedContents") or "messages" in body:
         return False
     # A gateway may serve this API at any path.
     contents = body.get("contents")
     return isinstance(contents, list) and bool(contents) and all(_is_content(content) for content in contents)
+
+
+def _is_wrapped(body: Mapping[str, Json]) -> bool:
+    """Return True if a request contains one of Gemini's."""
+    inner = body.get("request")
+    return isinstance(inner, dict) and isinstance(inner.get("contents"), list | dict) and "contents" not in body
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -91,7 +102,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     if any(_is_content(candidate.get("content")) for candidate in listed):
         return True
     versioned = any(name in document for name in ("modelVersion", "model_version", "responseId", "response_id"))
-    return versioned and not _REPLY.isdisjoint(document) and "object" not in document
+    return versioned and not MEMBERS.isdisjoint(document) and "object" not in document
 
 
 def _is_content(value: Json) -> bool:
@@ -110,47 +121,34 @@ _RESULTS = ("output", "result", "content", "return_value", "error", "call_error"
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    if is_wrapped(body):
-        return _read_wrapped(body, path)
+    wrapped = _is_wrapped(body)
+    inner, at = (mapping(body.get("request")), "/request") if wrapped else (body, "")
     found = _PATH.search(path)
-    tools = tuple(_tools(body.get("tools")))
-    cached = bool(value_of(body, "cachedContent"))
+    model = unquote(found[1]) if found is not None else (text(inner.get("model")) or "").removeprefix("models/")
+    tools = tuple(_tools(inner.get("tools"), f"{at}/tools"))
+    cached = bool(value_of(inner, "cachedContent"))
+    streamed = path.rstrip("/").endswith(":streamGenerateContent")
     return Request(
         api="google.generate_content",
-        model=unquote(found[1]) if found is not None else (text(body.get("model")) or "").removeprefix("models/"),
-        messages=(*_system(body), *(_message(*one) for one in several(body.get("contents"), "/contents"))),
+        model=(text(body.get("model")) or model) if wrapped else model,  # the wrapper of Code Assist names the model
+        messages=(
+            *_system(inner, at),
+            *(_message(*one) for one in several(inner.get("contents"), f"{at}/contents")),
+        ),
         tools=tools,
         body=body,
-        tool_choice=_tool_choice(mapping(value_of(mapping(value_of(body, "toolConfig")), "functionCallingConfig"))),
-        stream=found is not None and found[2] == "streamGenerateContent",
+        tool_choice=_tool_choice(mapping(value_of(mapping(value_of(inner, "toolConfig")), "functionCallingConfig"))),
+        stream=streamed and (wrapped or found is not None),
         hosted=any(tool.hosted for tool in tools),
         tools_known=not (cached or any(tool.type in _UNSEEN_TOOLS for tool in tools)),
-        max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
+        max_tokens=number(value_of(mapping(value_of(inner, "generationConfig")), "maxOutputTokens")),
         on_server="before" if cached else "nothing",
     )
 
 
-def _read_wrapped(body: Mapping[str, Json], path: str) -> Request:
-    """Return a request of Code Assist. The wrapper names the model."""
-    inner = read_request(mapping(body.get("request")), path)
-    return dataclasses.replace(
-        inner,
-        model=text(body.get("model")) or inner.model,
-        messages=tuple(map(_moved_message, inner.messages)),
-        tools=tuple(dataclasses.replace(tool, pointer=REQUEST + tool.pointer) for tool in inner.tools),
-        body=body,
-        stream=path.rstrip("/").endswith(":streamGenerateContent"),
-    )
-
-
-def _moved_message(message: Message) -> Message:
-    parts = tuple(dataclasses.replace(part, pointer=REQUEST + part.pointer) for part in message.parts)
-    return dataclasses.replace(message, pointer=REQUEST + message.pointer, parts=parts)
-
-
-def _system(body: Mapping[str, Json]) -> Iterator[Message]:
+def _system(body: Mapping[str, Json], at: str) -> Iterator[Message]:
     name, value = member(body, "systemInstruction")
-    place = f"/{name}"
+    place = f"{at}/{name}"
     if isinstance(value, str):
         parts: tuple[Part, ...] = (Text(value, place),) if value else ()
     else:
@@ -179,21 +177,31 @@ def _part(part: Mapping[str, Json], place: str) -> Iterator[Part]:
                 yield Reasoning(words, f"{place}/text") if part.get("thought") is True else Text(words, f"{place}/text")
             elif value_of(part, "thoughtSignature"):
                 yield Reasoning("", place, opaque=True)
-        case "functionCall":
-            called = Arguments.of(arguments_of(inner))
-            yield ToolCall(text(inner.get("id")) or None, text(inner.get("name")), called, f"{place}/{name}")
         case "functionResponse":
             yield _result(inner, f"{place}/{name}")
             for n, media in mappings(inner.get("parts")):
                 yield Opaque(kind_of(media)[0], f"{place}/{name}/parts/{n}")
-        case "toolCall" | "executableCode":
-            yield HostedCall(text(inner.get("id")), hosted_name(kind, inner), f"{place}/{name}")
-        case "toolResponse" | "codeExecutionResult":
-            yield HostedResult(text(inner.get("id")), f"{place}/{name}", hosted_name(kind, inner))
         case "":
             return
         case _:
-            yield Opaque(kind, f"{place}/{name}")
+            if (made := part_of(_start_of(kind, inner, f"{place}/{name}"), "")) is not None:
+                yield made
+
+
+def _start_of(
+    kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, frame: Frame | None = None, item: int = -1
+) -> Start:
+    """Return the start of a part that is no text. `inner`: the member that names its kind."""
+    id_ = text(inner.get("id")) or None
+    match kind:
+        case "functionCall":
+            name, given = text(inner.get("name")) or None, arguments_of(inner)
+            return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
+        case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
+            hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
+            return Start(0, hosted, pointer, choice, frame, id=id_, name=hosted_name(kind, inner), item=item)
+        case _:
+            return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
 
 
 def _result(response: Mapping[str, Json], place: str) -> ToolResult:
@@ -225,12 +233,12 @@ def _words(value: Json) -> str:
     return compact(value)
 
 
-def _tools(tools: Json) -> Iterator[Tool]:
-    for place, tool in several(tools, "/tools"):
+def _tools(tools: Json, at: str) -> Iterator[Tool]:
+    for place, tool in several(tools, at):
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = schema(value_of(function, "parametersJsonSchema")) or json_schema(function.get("parameters"))
+                own = mapping(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
                 yield Tool(called, where, text(function.get("description")) or "", own)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
@@ -255,6 +263,67 @@ def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
             return ToolChoice("auto", names=tuple(names))
         case _:
             return ToolChoice("auto")
+
+
+# --- schemas ----------------------------------------------------------------------------------------------------------
+
+_TYPES = ("", "string", "number", "integer", "boolean", "array", "object", "null")
+"""Types by number (`enum-encoding=int`). 0 is no type."""
+_COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+_OWN = frozenset({"nullable", "propertyOrdering", "type", "typeUnspecified"})
+_DEEPEST = 100
+
+
+def _json_schema(value: Json) -> dict[str, Json] | None:
+    """Return Google's `Schema` as JSON Schema; None for a schema without constraints.
+
+    `Schema` is a subset of OpenAPI 3.0 in a protocol buffer: types in capitals or as numbers, `nullable`, 64-bit numbers
+    as strings. (`parametersJsonSchema` already is JSON Schema.)
+    """
+    made = _schema(value, 0)
+    return made if isinstance(made, dict) and made else None
+
+
+def _schema(value: Json, depth: int) -> Json:
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return value
+    made: dict[str, Json] = {}
+    for key, inner in value.items():
+        name = camel(key)
+        if name not in _OWN:
+            made[name] = _schema_member(name, inner, depth + 1)
+    kind = _type(value.get("type"))
+    nullable = value.get("nullable") is True
+    if kind is not None:
+        made["type"] = [kind, "null"] if nullable and isinstance(kind, str) and kind != "null" else kind
+        listed = made.get("enum")
+        if nullable and isinstance(listed, list) and None not in listed:
+            made["enum"] = [*listed, None]
+    elif nullable and made:
+        return {"anyOf": [made, {"type": "null"}]}
+    return made
+
+
+def _schema_member(name: str, value: Json, depth: int) -> Json:
+    if name in ("properties", "$defs", "defs", "definitions") and isinstance(value, dict):
+        return {key: _schema(inner, depth) for key, inner in value.items()}
+    if name in ("items", "additionalProperties", "not"):
+        return _schema(value, depth)
+    if name in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
+        return [_schema(inner, depth) for inner in value]
+    if name in _COUNTS and isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        return int(value)
+    return value
+
+
+def _type(value: Json) -> Json:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return _TYPES[value] if 0 < value < len(_TYPES) else None
+    if isinstance(value, str):
+        return None if value in ("", "TYPE_UNSPECIFIED") else value.lower()
+    return value
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
@@ -388,17 +457,7 @@ class Reader(ReplyReader):
             return
         where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
-        block, id_ = self.next_block(), text(inner.get("id")) or None
-        match kind:
-            case "functionCall":
-                called, given = text(inner.get("name")) or None, arguments_of(inner)
-                yield Start(block, "tool_call", where, known.choice, frame, None, id_, called, given, item=position)
-            case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
-                hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
-                tool = hosted_name(kind, inner)
-                yield Start(block, hosted, where, known.choice, frame, id=id_, name=tool, item=position)
-            case _:
-                yield Start(block, "opaque", where, known.choice, frame, name=kind, item=position)
+        yield _start_of(kind, inner, where, known.choice, frame, position)._replace(block=self.next_block())
 
     def _text(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"

@@ -1,8 +1,13 @@
-r"""Writers of Gemini's replies: events back to the parts of a content, in a stream of replies or in a whole one.
+r"""Gemini's writers, of streams and of whole bodies, and the conventions of its JSON that readers and writers share.
 
-Theory of operation. The writer forwards a frame unchanged if its events are unchanged. From any other frame it takes
-the document and rebuilds the parts of each changed candidate. A part with unchanged events is kept, a part with other
-events is built from them, and a part without events (a signature alone, an unknown kind) keeps its place:
+Members may be in camel case or in snake case. Code Assist (`v1internal:generateContent`) puts each body into another one;
+errors have no wrapper. Source: the vendor's API reference (Part) and its Gemini CLI.
+
+    {"response":{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}]},"traceId":"t"}
+
+Theory of operation. A frame is forwarded unchanged if its events are unchanged. From any other frame the writer takes the
+document and rebuilds the parts of each changed candidate. A part with unchanged events is kept, a part with other events
+is built from them, and a part without events (a signature alone, an unknown kind) keeps its place:
 
     {"parts":[{"text":"Hello","thoughtSignature":"c2ln"},{"functionCall":{"name":"look","args":{}}}]}
 
@@ -15,11 +20,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from wirelint.apis.gemini_bodies import REPLY, kind_of, member, unwrapped, value_of
 from wirelint.apis.reading import index_of, mapping, mappings, text
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     dump,
     frame_document,
     groups,
@@ -28,9 +34,106 @@ from wirelint.apis.writing import (
     with_other_lines,
     without_violations,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
+
+# --- spelling ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def camel(name: str) -> str:
+    """Return a name in camel case.
+
+    >>> camel("max_items")
+    'maxItems'
+    """
+    first, *others = name.split("_")
+    return first + "".join(other[:1].upper() + other[1:] for other in others) if first and others else name
+
+
+@lru_cache(maxsize=256)
+def snake(name: str) -> str:
+    """Return a name in snake case.
+
+    >>> snake("maxItems")
+    'max_items'
+    """
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def member(body: Mapping[str, Json], name: str) -> tuple[str, Json]:
+    """Return the spelling and the value of a member in either spelling. `name` is in camel case."""
+    if name in body:
+        return name, body[name]
+    other = snake(name)
+    return (other, body[other]) if other in body else (name, None)
+
+
+def value_of(body: Mapping[str, Json], name: str) -> Json:
+    return member(body, name)[1]
+
+
+def several(value: Json, place: str) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield the objects of an array with their pointers. An object alone counts as an array of one."""
+    if isinstance(value, dict):
+        yield place, value
+    for n, item in mappings(value):
+        yield f"{place}/{n}", item
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+_KINDS = (
+    *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult"),
+    *("toolCall", "toolResponse"),
+)
+_BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata"})
+
+
+def kind_of(part: Mapping[str, Json]) -> tuple[str, str, Json]:
+    """Return the kind of a part, and the spelling and the value of the member that names it.
+
+    A part with a signature alone is a text without words.
+    """
+    for kind in _KINDS:
+        name, value = member(part, kind)
+        if value is not None:
+            return kind, name, value
+    for name, value in part.items():
+        if name not in _BESIDE and value is not None:
+            return name, name, value
+    return ("text", "text", "") if value_of(part, "thoughtSignature") else ("", "", None)
+
+
+def hosted_name(kind: str, inner: Mapping[str, Json]) -> str:
+    """Return the provider's tool that a part is about."""
+    if kind in ("executableCode", "codeExecutionResult"):
+        return "code_execution"
+    return (text(value_of(inner, "toolType")) or kind).lower()
+
+
+def arguments_of(call: Mapping[str, Json]) -> Json:
+    """Return the arguments of a call. A call without any leaves them out."""
+    given = call.get("args")
+    return {} if given is None else given
+
+
+# --- the wrapper of Code Assist ---------------------------------------------------------------------------------------
+
+REPLY = "/response"
+MEMBERS = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata"})
+"""The members that only a reply has."""
+
+
+def unwrapped(document: dict[str, Json]) -> tuple[dict[str, Json], str]:
+    """Return the reply in a document, and its pointer; the document itself and an empty pointer without a wrapper."""
+    inner = document.get("response")
+    if isinstance(inner, dict) and "candidates" not in document and not MEMBERS.isdisjoint(inner):
+        return inner, REPLY
+    return document, ""
+
+
+# --- writers ----------------------------------------------------------------------------------------------------------
 
 _TEXTS = ("text", "reasoning", "refusal")
 _SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
@@ -76,11 +179,6 @@ class _Call:
         return {(name or "functionCall"): call, **rest}
 
 
-def _is_alike(events: Sequence[Event], out: Sequence[Event]) -> bool:
-    """Return True if the content is equal, apart from the splitting of texts and the place of the usage."""
-    return same(events, out) or _joined(events) == _joined(out)
-
-
 def _joined(events: Sequence[Event]) -> list[Event]:
     made: list[Event] = [event for event in events if isinstance(event, Usage)]
     for event in events:
@@ -96,36 +194,11 @@ def _joined(events: Sequence[Event]) -> list[Event]:
     return made
 
 
-@dataclass(slots=True)
-class _Calls:
-    """State of a writer between documents."""
-
-    starts: dict[int, Start] = field(default_factory=dict)
-    pending: dict[int, _Call] = field(default_factory=dict)
-    """Calls that are not complete yet."""
-    forwarded: set[int] = field(default_factory=set)
-    """Calls whose first part was forwarded unchanged."""
-
-    def note(self, events: Sequence[Event]) -> None:
-        """Record the blocks that start."""
-        for event in events:
-            if type(event) is Start:
-                self.starts.setdefault(event.block, event)
-
-    def forward(self, events: Sequence[Event]) -> None:
-        """Record that the calls which start here are forwarded unchanged."""
-        self.forwarded.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
-
-    def continues(self, events: Sequence[Event]) -> bool:
-        """Return True if the events belong to a pending call."""
-        return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
-
-
 class _Parts:
     """Builder of the parts of one candidate in one document."""
 
-    def __init__(self, calls: _Calls, source: Sequence[Json], before: Sequence[Event], model: str) -> None:
-        self._calls, self._source, self._model = calls, source, model
+    def __init__(self, writer: _Writer, source: Sequence[Json], before: Sequence[Event], model: str) -> None:
+        self._writer, self._source, self._model = writer, source, model
         self._before: dict[int, list[Event]] = {}
         self._item_of: dict[int, int] = {}
         for event in before:
@@ -145,11 +218,7 @@ class _Parts:
             if isinstance(event, (Start, Delta, CallUpdate)):
                 now.setdefault(self._item(event), []).append(event)
         self._coming = now.keys() & self._before.keys()
-        kept = {
-            item
-            for item, events in self._before.items()
-            if _is_alike(events, now.get(item, [])) and not self._calls.continues(events)
-        }
+        kept = {item for item, events in self._before.items() if self._writer.is_unchanged(events, now.get(item, []))}
         for event in after:
             match event:
                 case Start() | Delta() | CallUpdate():
@@ -159,7 +228,7 @@ class _Parts:
                         self._keep(item, event)
                     else:
                         self._write(event, item)
-                case Close(block=block) if block in self._calls.pending:
+                case Close(block=block) if block in self._writer.pending:
                     self._finish(block)
                 case _:
                     pass
@@ -177,7 +246,7 @@ class _Parts:
 
     def _keep(self, item: int, event: Event) -> None:
         if type(event) is Start and event.kind == "tool_call":
-            self._calls.forwarded.add(event.block)
+            self._writer.forwarded.add(event.block)
         if item not in self._used:
             self._add_silent(item)
             self._used.add(item)
@@ -205,7 +274,7 @@ class _Parts:
         return mapping(self._source[item])
 
     def _write(self, event: Start | Delta | CallUpdate, item: int) -> None:
-        start = event if isinstance(event, Start) else self._calls.starts[event.block]
+        start = event if isinstance(event, Start) else self._writer.starts[event.block]
         if start.kind == "tool_call":
             self._call(event, item)
         elif start.kind not in _TEXTS or start.form == "opaque":
@@ -228,7 +297,7 @@ class _Parts:
         self._text = (delta.block, item)
 
     def _call(self, event: Start | Delta | CallUpdate, item: int) -> None:
-        pending = self._calls.pending
+        pending = self._writer.pending
         if isinstance(event, Start):
             source = self._take(item)
             if event.block >= MADE and not self._has_call() and _SIGNED.search(self._model):
@@ -238,7 +307,7 @@ class _Parts:
             return
         call = pending.get(event.block)
         if call is None:
-            if event.block in self._calls.forwarded:
+            if event.block in self._writer.forwarded:
                 raise ValueError("a call that has left in part cannot be changed")
             return
         if isinstance(event, Delta):
@@ -251,16 +320,16 @@ class _Parts:
     def _has_call(self) -> bool:
         """Return True if there is a call already: the first one of a turn has the signature."""
         calls = [part for part in self._made if isinstance(part, dict) and kind_of(part)[0] == "functionCall"]
-        return bool(calls) or any(call.start.block >= MADE for call in self._calls.pending.values())
+        return bool(calls) or any(call.start.block >= MADE for call in self._writer.pending.values())
 
     def _finish_all(self, but: int | None, *, last: bool = False) -> None:
         """Write the complete calls. The call `but` may still get more arguments."""
-        pending = self._calls.pending
+        pending = self._writer.pending
         for block in [block for block, call in pending.items() if block != but and (last or call.is_complete)]:
             self._finish(block)
 
     def _finish(self, block: int) -> None:
-        self._add(self._calls.pending.pop(block).part())
+        self._add(self._writer.pending.pop(block).part())
 
 
 # --- documents --------------------------------------------------------------------------------------------------------
@@ -270,17 +339,30 @@ class _Writer:
     """Base of the writers of streams and of whole bodies."""
 
     def __init__(self) -> None:
-        self._calls = _Calls()
+        self.starts: dict[int, Start] = {}
+        self.pending: dict[int, _Call] = {}
+        """Calls that are not complete yet."""
+        self.forwarded: set[int] = set()
+        """Calls whose first part was forwarded unchanged."""
+
+    def note(self, events: Sequence[Event], out: Sequence[Event]) -> None:
+        """Record the blocks that start."""
+        for event in (*events, *out):
+            if type(event) is Start:
+                self.starts.setdefault(event.block, event)
+
+    def is_unchanged(self, events: Sequence[Event], out: Sequence[Event]) -> bool:
+        """Return True if the content is equal, apart from the splitting of texts and the place of the usage."""
+        return (same(events, out) or _joined(events) == _joined(out)) and not self.continues(out)
+
+    def continues(self, events: Sequence[Event]) -> bool:
+        """Return True if the events belong to a pending call."""
+        return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
 
     def _choice_of(self, event: Event) -> int | None:
-        match event:
-            case Start(choice=choice) | Finish(choice=choice):
-                return choice
-            case Delta(block=block) | CallUpdate(block=block) | Close(block=block):
-                start = self._calls.starts.get(block)
-                return start.choice if start is not None else None
-            case _:
-                return None
+        """Return the candidate of an event; None without one, and for a refused prompt, which is outside of them."""
+        start = event if isinstance(event, (Start, Finish)) else self.starts.get(getattr(event, "block", -1))
+        return None if start is None or start.pointer.removeprefix(REPLY).startswith("/prompt") else start.choice
 
     def _patched(
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event], *, last: bool
@@ -319,15 +401,15 @@ class _Writer:
         *,
         last: bool,
     ) -> dict[str, Json]:
-        before = [event for event in own if self._choice_of(event) == choice and not self._is_about_prompt(event)]
-        after = [event for event in out if self._choice_of(event) == choice and not self._is_about_prompt(event)]
-        waiting = last and any(call.start.choice == choice for call in self._calls.pending.values())
-        if _is_alike(before, after) and not waiting and not self._calls.continues(after):
+        before = [event for event in own if self._choice_of(event) == choice]
+        after = [event for event in out if self._choice_of(event) == choice]
+        waiting = last and any(call.start.choice == choice for call in self.pending.values())
+        if self.is_unchanged(before, after) and not waiting:
             return row
         content = mapping(row.get("content"))
         listed = content.get("parts")
         source: list[Json] = listed if isinstance(listed, list) else [listed] if isinstance(listed, dict) else []
-        parts = _Parts(self._calls, source, before, text(value_of(document, "modelVersion")) or "")
+        parts = _Parts(self, source, before, text(value_of(document, "modelVersion")) or "")
         rebuilt: dict[str, Json] = {**content, "parts": parts.build(after, last=last)}
         if not rebuilt["parts"]:
             rebuilt.pop("parts")
@@ -339,11 +421,6 @@ class _Writer:
         elif not stops and any(isinstance(event, Finish) for event in before):
             changed.pop(name, None)
         return changed
-
-    def _is_about_prompt(self, event: Event) -> bool:
-        """Return True if an event is about a refused prompt, which is outside of the candidates."""
-        start = event if isinstance(event, (Start, Finish)) else self._calls.starts.get(getattr(event, "block", -1))
-        return start is not None and start.pointer.removeprefix(REPLY).startswith("/prompt")
 
 
 class StreamWriter(_Writer):
@@ -363,10 +440,9 @@ class StreamWriter(_Writer):
             self._array = frame.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
         self._begun = self._begun or self._array
         self._ended = self._ended or any(isinstance(event, Done) for event in events)
-        self._calls.note(events)
-        self._calls.note(out)
-        if _is_alike(events, out) and not self._calls.continues(out):
-            self._calls.forward(out)
+        self.note(events, out)
+        if self.is_unchanged(events, out):
+            self._forward(out)
             self._remember(frame)
             return frame.raw
         if self._array:
@@ -375,15 +451,19 @@ class StreamWriter(_Writer):
         return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
-        self._calls.note(out)
+        self.note((), out)
         made = [] if self._ended else list(self._new(out, last=True))
         if self._array and not self._ended and any(isinstance(event, Done) for event in out):
             self._ended = True
             made.append(b"\n]")
         return b"".join(made)
 
+    def _forward(self, events: Sequence[Event]) -> None:
+        """Record that the calls which start here are forwarded unchanged."""
+        self.forwarded.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
+
     def _remember(self, frame: Frame) -> None:
-        if self._last and not self._calls.pending:
+        if self._last and not self.pending:
             return
         document, place = unwrapped(frame_document(frame))
         if document:
@@ -408,8 +488,8 @@ class StreamWriter(_Writer):
                 yield frame.raw
             return
         self._remember(frame)
-        if _is_alike(without_violations(own), without_violations(out)) and not self._calls.continues(out):
-            self._calls.forward(out)
+        if self.is_unchanged(without_violations(own), without_violations(out)):
+            self._forward(out)
             yield self._framed((frame.data or "").encode())
         else:
             yield self._framed(dump(self._patched(document, own, out, last=_is_last(out))))
@@ -431,13 +511,12 @@ class StreamWriter(_Writer):
         return self._line_end.join(lines) + 2 * self._line_end
 
 
-class WholeWriter(BaseWriter, _Writer):
+class WholeWriter(BodyWriter, _Writer):
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        return frame.raw if _is_alike(events, out) else super().write(frame, events, out)
+        return frame.raw if self.is_unchanged(events, out) else super().write(frame, events, out)
 
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
-        self._calls.note(events)
-        self._calls.note(out)
+        self.note(events, out)
         return self._patched(document, events, out, last=True)
 
 

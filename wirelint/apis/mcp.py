@@ -23,11 +23,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis.reading import ReplyReader, mapping, mappings, text
-from wirelint.apis.spec import ApiSpec
-from wirelint.events import Delta, Done, Event, Frame, Other, Start
+from wirelint.apis.reading import ApiSpec, ReplyReader, mapping, mappings, text
+from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Rpc, ToolCall, ToolResult
+from wirelint.model import Json, Kind, Message, Request
 
 SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
@@ -112,7 +111,10 @@ def _is_tool_result(result: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    messages = [Message("assistant", tuple(_parts(one, place)), place or "/") for one, place in _messages(body)]
+    messages: list[Message] = []
+    for one, place in _messages(body):
+        parts = [part_of(start, words) for start, words in _parts(one, place)]
+        messages.append(Message("assistant", tuple([part for part in parts if part is not None]), place or "/"))
     return Request(api="mcp", model="", messages=tuple(messages), tools=(), body=body, tools_known=False)
 
 
@@ -126,37 +128,45 @@ def _messages(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], st
             yield message, f"/{name}"
 
 
-def _parts(message: Mapping[str, Json], place: str) -> Iterator[Part]:
-    """Yield the parts of a message. `place`: its pointer."""
+def _parts(message: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str]]:
+    """Yield the parts of a message: the start of each, and its text. `place`: its pointer."""
     id_ = None if message.get("id") is None else _compact(message["id"])
     method = text(message.get("method"))
     if method is not None:
         params = message.get("params")
         name, given = text(mapping(params).get("name")), mapping(params).get("arguments")
         if method == "tools/call" and id_ is not None and name is not None:
-            yield ToolCall(id_, name, Arguments.of({} if given is None else given), f"{place}/params")
+            yield _start("tool_call", f"{place}/params", id_, name, {} if given is None else given, "function"), ""
         else:
-            yield Rpc("notification" if id_ is None else "request", id_, method, params, f"{place}/method")
+            form = "notification" if id_ is None else "request"
+            yield _start("rpc", f"{place}/method", id_, method, params, form), ""
     elif message.get("error") is not None:
-        yield Rpc("error", id_, "", message["error"], f"{place}/error")
+        yield _start("rpc", f"{place}/error", id_, "", message["error"], "error"), ""
     elif "result" in message:
         result = mapping(message["result"])
         if _is_tool_result(result):
             yield from _result(id_, result, f"{place}/result")
         else:
-            yield Rpc("result", id_, "", message["result"], f"{place}/result")
+            yield _start("rpc", f"{place}/result", id_, "", message["result"], "result"), ""
 
 
-def _result(id_: str | None, result: Mapping[str, Json], place: str) -> Iterator[Part]:
+def _start(
+    kind: Kind, pointer: str, id_: str | None, name: str | None = None, value: Json = None, form: str = ""
+) -> Start:
+    return Start(0, kind, pointer, 0, None, None, id_, name, value, form)
+
+
+def _result(id_: str | None, result: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str]]:
     """Yield the result of a tool: the text, or the structured value if there is no text, and media as opaque parts."""
     error, value = result.get("isError"), result.get("structuredContent")
     blocks = mappings(result.get("content"))
     lines = [words for _, block in blocks if (words := _words(block)) is not None]
+    form = "error" if error is True else "ok" if error is False else ""
     shown = _compact(value) if not lines and value is not None else "\n".join(lines)
-    yield ToolResult(id_, shown, place, None, error if isinstance(error, bool) else None)
+    yield _start("tool_result", place, id_, form=form), shown
     for n, block in blocks:
         if _words(block) is None:
-            yield Opaque(text(block.get("type")) or "", f"{place}/content/{n}")
+            yield _start("opaque", f"{place}/content/{n}", None, text(block.get("type")) or ""), ""
 
 
 def _words(block: Mapping[str, Json]) -> str | None:
@@ -170,8 +180,6 @@ def _compact(value: Json) -> str:
 
 
 # --- replies ----------------------------------------------------------------------------------------------------------
-
-_OUTCOMES: Mapping[bool | None, str] = {True: "error", False: "ok", None: ""}
 
 
 class Reader(ReplyReader):
@@ -191,7 +199,8 @@ class Reader(ReplyReader):
         if data is None:
             return super().read(frame)
         if frame.event == "endpoint":
-            return [self._start("rpc", "/endpoint", frame, name="endpoint", form="notification", value=data)]
+            start = _start("rpc", "/endpoint", None, "endpoint", data, "notification")
+            return [start._replace(block=self.next_block(), frame=frame)]
         if (batch := _batch(data)) is not None:
             events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
             return events or [Other(frame)]
@@ -210,40 +219,15 @@ class Reader(ReplyReader):
         if place is None:
             place = "" if not self.streamed or (answers and not self._answered) else f"/{number}"
         self._answered = self._answered or answers
-        for part in _parts(document, place):
-            yield from self._part(part, frame)
+        for start, words in _parts(document, place):
+            if start.kind == "tool_call":  # no server has a reason to send one
+                value = {"name": start.name, "arguments": start.input}
+                start = start._replace(kind="rpc", name="tools/call", form="request", input=value)
+            yield (start := start._replace(block=self.next_block(), frame=frame))
+            if words:
+                yield Delta(start.block, words, frame)
         if answers and self.streamed:
             yield Done(frame)  # a client may disconnect after the answer
-
-    def _part(self, part: Part, frame: Frame) -> Iterator[Event]:
-        match part:
-            case ToolResult(id_, words, pointer, _, error):
-                start = self._start("tool_result", pointer, frame, id_=id_, form=_OUTCOMES[error])
-                yield start
-                if words:
-                    yield Delta(start.block, words, frame)
-            case Rpc(form, id_, method, value, pointer):
-                yield self._start("rpc", pointer, frame, id_=id_, name=method, form=form, value=value)
-            case ToolCall(id_, name, arguments, pointer):  # no server has a reason to send one
-                value = {"name": name, "arguments": arguments.value}
-                yield self._start("rpc", pointer, frame, id_=id_, name="tools/call", form="request", value=value)
-            case Opaque(kind, pointer):
-                yield self._start("opaque", pointer, frame, name=kind)
-            case _:
-                pass
-
-    def _start(
-        self,
-        kind: Kind,
-        pointer: str,
-        frame: Frame,
-        *,
-        id_: str | None = None,
-        name: str | None = None,
-        form: str = "",
-        value: Json = None,
-    ) -> Start:
-        return Start(self.next_block(), kind, pointer, 0, frame, None, id_, name, value, form)
 
 
 class Writer:

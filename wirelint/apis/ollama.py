@@ -22,12 +22,14 @@ by their position in the reply if their line has a number, and have an id if the
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
+    ApiSpec,
     ReplyReader,
     error_of,
     mapping,
@@ -38,9 +40,9 @@ from wirelint.apis.reading import (
     text,
     words_of,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import (
     MADE,
+    BodyWriter,
     block_events,
     dump,
     finish_of,
@@ -50,7 +52,6 @@ from wirelint.apis.writing import (
     text_of,
     without_violations,
 )
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.events import (
     CallUpdate,
     Delta,
@@ -146,17 +147,8 @@ class Reader(ReplyReader):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Piece:
-    """The content of one message."""
-
-    thinking: list[str] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-    calls: dict[int, list[Event]] = field(default_factory=dict)
-
-    @property
-    def order(self) -> int:
-        return 2 if self.calls else 1 if self.text else 0
+_Piece: TypeAlias = tuple[list[Event], list[Event], list[Event]]
+"""The content of one message: thinking, text, calls."""
 
 
 class _Writer:
@@ -189,33 +181,32 @@ class _Writer:
     def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
         """Return the content in pieces, each in the order thinking, text, calls. `joined`: one piece for all
         content."""
-        pieces = [_Piece()]
+        pieces: list[_Piece] = [([], [], [])]
         for event in out:
-            if not isinstance(event, (Start, Delta, CallUpdate)) or event.block not in self._starts:
+            start = self._starts.get(event.block) if isinstance(event, (Start, Delta, CallUpdate)) else None
+            order = _ORDER.get(start.kind) if start is not None else None
+            if order is None or (order < 2 and not isinstance(event, Delta)):
                 continue
-            kind = self._starts[event.block].kind
-            order = _ORDER.get(kind)
-            if order is None or (isinstance(event, Start) and kind != "tool_call"):
-                continue
-            if not joined and order < pieces[-1].order:
-                pieces.append(_Piece())
-            if kind == "tool_call":
-                pieces[-1].calls.setdefault(event.block, []).append(event)
-            elif isinstance(event, Delta):
-                (pieces[-1].thinking if kind == "reasoning" else pieces[-1].text).append(event.text)
-        return [piece for piece in pieces if piece.thinking or piece.text or piece.calls]
+            if not joined and any(pieces[-1][order + 1 :]):
+                pieces.append(([], [], []))
+            pieces[-1][order].append(event)
+        return [piece for piece in pieces if any(piece)]
 
     def _with_piece(self, message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]) -> dict[str, Json]:
         """Return a message with the content of a piece. `source`: the message that the events were read from."""
         made: dict[str, Json] = {**({"role": "assistant"} if self._chat else {}), **message}
-        made[self._words] = "".join(piece.text)
+        thinking, words, called = piece
+        made[self._words] = text_of(words)
         for name in ("thinking", "tool_calls"):
             made.pop(name, None)
-        if piece.thinking:
-            made["thinking"] = "".join(piece.thinking)
-        if piece.calls:
-            items = dict(mappings(source.get("tool_calls")))
-            made["tool_calls"] = [self._entry(items, block, events) for block, events in piece.calls.items()]
+        if thinking:
+            made["thinking"] = text_of(thinking)
+        if called:
+            items, calls = dict(mappings(source.get("tool_calls"))), dict[int, list[Event]]()
+            for event in called:
+                if isinstance(event, (Start, Delta, CallUpdate)):
+                    calls.setdefault(event.block, []).append(event)
+            made["tool_calls"] = [self._entry(items, block, events) for block, events in calls.items()]
         return made
 
     def _entry(self, items: Mapping[int, dict[str, Json]], block: int, events: Sequence[Event]) -> Json:
@@ -304,30 +295,27 @@ class StreamWriter(_Writer):
             for piece in pieces:
                 yield {**self._put(shell, self._with_piece({} if self._chat else shell, piece, source)), "done": False}
             if is_sent:
-                yield self._ending({"done": False, **(document or shell)}, rest, out)
+                ending = {"done": False, **(document or shell)}
+                message = rest if rest or self._chat else ending
+                last = self._put(ending, self._with_piece(message, ([], [], []), {}))
+                yield _with_reason({**last, "done": True} if ends else last, out, ending)
             return
         for place, piece in enumerate(pieces):
             yield self._put(document, self._with_piece(rest if place == 0 or not self._chat else {}, piece, source))
         if not pieces and (is_sent or not own):
             opaque = any(isinstance(event, Start) for event in out)
             yield self._put(
-                document, self._with_piece(rest, _Piece(), source) if self._words in source or opaque else source
+                document, self._with_piece(rest, ([], [], []), source) if self._words in source or opaque else source
             )
 
-    def _ending(self, document: Mapping[str, Json], rest: Mapping[str, Json], out: Sequence[Event]) -> dict[str, Json]:
-        last = self._put(document, self._with_piece(rest if rest or self._chat else document, _Piece(), {}))
-        if any(isinstance(event, (Finish, Done)) for event in out):
-            last["done"] = True
-        return _with_reason(last, out, document)
 
-
-class WholeWriter(BaseWriter, _Writer):
+class WholeWriter(BodyWriter, _Writer):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         self._note(events, out)
         changed = dict(document)
         if not same(block_events(events), block_events(out)):
             source = self._message(document)
-            piece = next(iter(self._pieces(out, joined=True)), _Piece())
+            piece = next(iter(self._pieces(out, joined=True)), ([], [], []))
             changed = self._put(document, self._with_piece(source, piece, source))
         return _with_reason(changed, out, document)
 
@@ -339,19 +327,17 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
     """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
 
     def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        if not path.endswith(end) or not isinstance(body.get("model"), str):
-            return False
-        return isinstance(body.get("messages"), list) if place else body.get("messages") is None
+        messages = body.get("messages")
+        return isinstance(body.get("model"), str) and (isinstance(messages, list) if place else messages is None)
 
     def claims_reply(document: Mapping[str, Json]) -> bool:
         message = isinstance(document.get("message"), dict) if place else isinstance(document.get("response"), str)
         return message and isinstance(document.get("done"), bool)
 
     def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-        request = read_chat(body)
+        request = read_chat(body, name)
         return dataclasses.replace(
             request,
-            api=name,
             messages=request.messages if place else tuple(_prompt(body)),
             stream=body.get("stream") is not False,
             hosted=False,
@@ -360,6 +346,7 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
 
     return ApiSpec(
         name=name,
+        paths=re.compile(rf"{end}\Z"),
         claims=claims,
         claims_reply=claims_reply,
         read_request=read_request,

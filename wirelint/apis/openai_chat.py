@@ -1,4 +1,4 @@
-r"""OpenAI Chat Completions, and compatible servers (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
+r"""OpenAI Chat Completions, compatible servers (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`), and Mistral.
 
 Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
 the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for their differences: reasoning
@@ -11,6 +11,8 @@ choices (Azure), a last one with usage only, an error object in the middle of a 
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,6 +31,7 @@ from wirelint.apis._choices import (
 )
 from wirelint.apis.reading import (
     MISSHAPEN,
+    ApiSpec,
     compact,
     is_conversation,
     lists_parts,
@@ -40,7 +43,6 @@ from wirelint.apis.reading import (
     text,
     words_of,
 )
-from wirelint.apis.spec import ApiSpec
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
 from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.lexicon import load
@@ -53,6 +55,7 @@ _OTHER_APIS = (
 )
 _SIMPLE = frozenset({"role", "content"})
 """The members of nearly every delta."""
+_MISTRAL_CLIENTS = ("mistral-client", "mistralai")
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
 
@@ -71,10 +74,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
         return kind in ("chat.completion", "chat.completion.chunk")
     first = next((choice for _, choice in mappings(document.get("choices"))), {})
     return "message" in first or "delta" in first
-
-
-def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    return read_chat(body)
 
 
 # --- usage reports ----------------------------------------------------------------------------------------------------
@@ -224,7 +223,10 @@ class Reader(ChoiceReader):
         elif index is None or self._is_news(block, id_, name):
             self.out.append(CallUpdate(block, index, id_, name, frame, position))
         elif id_ or name:
-            before += self._again(block, name or id_ or "", frame)
+            if block not in self._repeated:  # once for each call
+                self._repeated.add(block)
+                self.out.append(StreamViolation("said-again", name or id_ or "", frame))
+                before += 1
             arguments = "" if arguments is None else arguments
         if isinstance(arguments, str):
             # An empty delta must follow its call where a fix removes the call or changes its number.
@@ -240,14 +242,6 @@ class Reader(ChoiceReader):
             return False
         self.labels[block] = (known_id or id_ or "", known_name or name or "")
         return True
-
-    def _again(self, block: int, what: str, frame: Frame) -> int:
-        """Append, once for each call, the violation of a repeated id or name. Return the number of events."""
-        if block in self._repeated:
-            return 0
-        self._repeated.add(block)
-        self.out.append(StreamViolation("said-again", what, frame))
-        return 1
 
     def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         key = (choice, "legacy", 0)
@@ -271,31 +265,20 @@ class Piece:
     """The content of one chunk for one candidate. `made`: the call of a rewriter that the chunk is for."""
 
     made: int | None = None
-    text: list[Delta] = field(default_factory=list)
-    reasoning: list[Delta] = field(default_factory=list)
-    refusal: list[Delta] = field(default_factory=list)
+    texts: dict[Kind, list[Delta]] = field(default_factory=lambda: {"text": [], "reasoning": [], "refusal": []})
     calls: dict[int, list[Event]] = field(default_factory=dict)
     legacy: list[Event] = field(default_factory=list)
     reason: str | None = None
 
     @property
     def empty(self) -> bool:
-        return not (self.text or self.reasoning or self.refusal or self.calls or self.legacy or self.reason)
+        return not (any(self.texts.values()) or self.calls or self.legacy or self.reason)
 
     def add(self, event: Event, start: Start) -> None:
-        match start.kind:
-            case "tool_call" if start.form == "legacy":
-                self.legacy.append(event)
-            case "tool_call":
-                self.calls.setdefault(start.block, []).append(event)
-            case "text" if isinstance(event, Delta):
-                self.text.append(event)
-            case "reasoning" if isinstance(event, Delta):
-                self.reasoning.append(event)
-            case "refusal" if isinstance(event, Delta):
-                self.refusal.append(event)
-            case _:
-                pass
+        if start.kind == "tool_call":
+            (self.legacy if start.form == "legacy" else self.calls.setdefault(start.block, [])).append(event)
+        elif isinstance(event, Delta) and start.kind in self.texts:
+            self.texts[start.kind].append(event)
 
 
 def _thinking(deltas: Sequence[Delta]) -> Json:
@@ -420,7 +403,9 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
     def choices(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> list[Json]:
         name = "message" if not mapping(choice.get("delta")) and mapping(choice.get("message")) else "delta"
         source = mapping(choice.get(name))
-        kept = self.kept(before, after)
+        kinds: tuple[Kind, ...] = ("text", "reasoning")
+        # Unchanged text keeps its form.
+        kept = {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
         rest = self.rest(source, before, kept, number(choice.get("index")) or 0)
         if not isinstance(rest.get("content"), str | list | None) and not self.deltas(after, "opaque"):
             rest["content"] = ""  # content of another type has become text
@@ -437,10 +422,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         changed = [e for e in before if isinstance(e, Delta)] != [e for e in after if isinstance(e, Delta)]
         made: list[Json] = []
         for place, piece in enumerate(pieces):
-            if "text" in kept:
-                piece.text = []
-            if "reasoning" in kept:
-                piece.reasoning = []
+            piece.texts.update((kind, []) for kind in kept)
             delta = dict(rest) if place == 0 else {}
             self.put(delta, source, piece)
             entry: dict[str, Json] = {**choice, name: delta, "finish_reason": piece.reason}
@@ -448,11 +430,6 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
                 entry["logprobs"] = None
             made.append(entry)
         return made
-
-    def kept(self, before: Sequence[Event], after: Sequence[Event]) -> set[Kind]:
-        """Return the kinds of text that are unchanged, so that the writer keeps their form."""
-        kinds: tuple[Kind, ...] = ("text", "reasoning")
-        return {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
 
     def rest(
         self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
@@ -496,15 +473,15 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         lead: list[Json] = []
         if self.has_thinking(source):
             lead = [chunk for chunk in _chunks(delta.get("content")) if _is_thinking(chunk)]
-            lead = [_thinking(piece.reasoning)] if piece.reasoning else lead
-        if piece.text:
-            delta["content"] = _content(source.get("content"), piece.text)
-        if piece.reasoning and not lead:
-            delta[self.reasoning] = text_of(piece.reasoning)
-        if piece.refusal:
-            delta["refusal"] = text_of(piece.refusal)
+            lead = [_thinking(piece.texts["reasoning"])] if piece.texts["reasoning"] else lead
+        if piece.texts["text"]:
+            delta["content"] = _content(source.get("content"), piece.texts["text"])
+        if piece.texts["reasoning"] and not lead:
+            delta[self.reasoning] = text_of(piece.texts["reasoning"])
+        if piece.texts["refusal"]:
+            delta["refusal"] = text_of(piece.texts["refusal"])
         if piece.calls:
-            if delta.get("content") == "" and not piece.text:
+            if delta.get("content") == "" and not piece.texts["text"]:
                 delta.pop("content")
             silent = delta.get("tool_calls")
             made = self.entries(source, piece, numbered=True)
@@ -528,7 +505,8 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
                 elif (start := self.start_of(event)) is not None:
                     made.add(event, start)
         self.patch_text(message, source, piece, old)
-        if not same(_flat(old.calls), _flat(piece.calls)):
+        calls = [[event for events in one.calls.values() for event in events] for one in (old, piece)]
+        if not same(*calls):
             set_or_drop(message, "tool_calls", self.entries(source, piece, numbered=False))
         if not same(old.legacy, piece.legacy):
             call = _legacy_call(mapping(source.get("function_call")), piece.legacy) if piece.legacy else None
@@ -538,34 +516,97 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
 
     def patch_text(self, message: dict[str, Json], source: Mapping[str, Json], piece: Piece, old: Piece) -> None:
         """Put changed text, reasoning and refusal into a message."""
-        if text_of(old.text) != text_of(piece.text):
-            message["content"] = _content(source.get("content"), piece.text) or None
-        changed = text_of(old.reasoning) != text_of(piece.reasoning)
+        if text_of(old.texts["text"]) != text_of(piece.texts["text"]):
+            message["content"] = _content(source.get("content"), piece.texts["text"]) or None
+        changed = text_of(old.texts["reasoning"]) != text_of(piece.texts["reasoning"])
         if self.has_thinking(source):
             lead = [chunk for chunk in _chunks(source.get("content")) if _is_thinking(chunk)]
             if changed:
-                lead = [_thinking(piece.reasoning)] if piece.reasoning else []
-            if lead or old.reasoning:
+                lead = [_thinking(piece.texts["reasoning"])] if piece.texts["reasoning"] else []
+            if lead or old.texts["reasoning"]:
                 others = [chunk for chunk in _chunks(message.get("content")) if not _is_thinking(chunk)]
                 message["content"] = [*lead, *others]
         elif changed:
-            for name in (*(REASONING if old.reasoning else ()), "reasoning_details"):
+            for name in (*(REASONING if old.texts["reasoning"] else ()), "reasoning_details"):
                 message.pop(name, None)
-            set_or_drop(message, self.reasoning, text_of(piece.reasoning))
-        if not same(old.refusal, piece.refusal):
-            message["refusal"] = text_of(piece.refusal) or None
-
-
-def _flat(calls: Mapping[int, Sequence[Event]]) -> list[Event]:
-    return [event for events in calls.values() for event in events]
+            set_or_drop(message, self.reasoning, text_of(piece.texts["reasoning"]))
+        if not same(old.texts["refusal"], piece.texts["refusal"]):
+            message["refusal"] = text_of(piece.texts["refusal"]) or None
 
 
 API = ApiSpec(
     name="openai.chat",
     claims=claims,
     claims_reply=claims_reply,
-    read_request=read_request,
+    read_request=lambda body, _path: read_chat(body),
     reply_reader=Reader,
     stream_writer=StreamWriter,
     whole_writer=WholeWriter,
+)
+
+
+# --- Mistral ----------------------------------------------------------------------------------------------------------
+
+
+def _is_mistral(_path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    """Return True if the host is the vendor's, or the client its SDK.
+
+    The body does not identify the API, and other hosts serve the same models in exactly OpenAI's shape.
+    """
+    host = headers.get("host", "").partition(":")[0].lower()
+    ours = f".{host}".endswith(".mistral.ai")
+    return (ours or headers.get("user-agent", "").lower().startswith(_MISTRAL_CLIENTS)) and is_conversation(body)
+
+
+def _mistral_request(body: Mapping[str, Json], path: str) -> Request:
+    request = read_chat(body, "mistral.chat")
+    # The server has an agent's instructions and tools.
+    return dataclasses.replace(request, tools_known=False, on_server="before") if body.get("agent_id") else request
+
+
+class MistralReader(Reader):
+    """Reader of Mistral's replies. Source: the vendor's API reference and recordings.
+
+    Content may be a list of chunks; thinking is a chunk of type `thinking`, itself a list of text chunks. In a stream the
+    answer after the thinking is plain text, which a client appends as a further chunk. A call comes in one piece; calls
+    in one delta without an `index` are separate calls.
+    """
+
+    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+        if self.streamed and isinstance(content, str) and (choice, "reasoning", 0) in self.blocks:
+            self.add_text(choice, "text", 0, f"{place}/1/text", content, frame)
+        else:
+            super().read_content(choice, content, place, frame)
+
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+        if self.streamed and number(call.get("index")) is None:
+            id_ = text(call.get("id"))
+            known = (
+                key[2]
+                for key, block in self.blocks.items()
+                if key[:2] == (choice, "tool_call") and id_ and self.labels.get(block, ("", ""))[0] == id_
+            )
+            call = {**call, "index": next(known, self.calls.get(choice, 0))}
+        if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self.blocks:
+            call = {**call, "id": None}  # the vendor's word for an id sent in an earlier delta
+        super().read_call(choice, position, call, place, frame)
+
+
+class MistralStreamWriter(StreamWriter):
+    thinks_in_content = True
+
+
+class MistralWholeWriter(WholeWriter):
+    thinks_in_content = True
+
+
+MISTRAL = ApiSpec(
+    name="mistral.chat",
+    paths=re.compile(r"/(?:chat|agents)/completions\Z"),
+    claims=_is_mistral,
+    claims_reply=lambda _document: False,  # a reply looks like OpenAI's
+    read_request=_mistral_request,
+    reply_reader=MistralReader,
+    stream_writer=MistralStreamWriter,
+    whole_writer=MistralWholeWriter,
 )

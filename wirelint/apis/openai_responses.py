@@ -17,13 +17,25 @@ reply the reason in `incomplete_details` (`max_output_tokens`, `content_filter`)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from wirelint.apis.openai_responses_items import RESULTS, STREAMED_CALLS, ItemPart, item_parts, result_text
-from wirelint.apis.openai_responses_writer import ENDS, StreamWriter, WholeWriter
-from wirelint.apis.reading import ReplyReader, error_of, mapping, mappings, number, role_of, schema, text, tool_choice
-from wirelint.apis.spec import ApiSpec
+from wirelint.apis.openai_responses_writer import CALLS, ENDS, StreamWriter, WholeWriter
+from wirelint.apis.reading import (
+    ApiSpec,
+    ReplyReader,
+    compact,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    role_of,
+    text,
+    tool_choice,
+)
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -37,22 +49,17 @@ from wirelint.events import (
     Start,
     StreamViolation,
     Usage,
+    part_of,
 )
 from wirelint.model import (
     Arguments,
-    HostedCall,
-    HostedResult,
     Json,
     Kind,
     Message,
     Opaque,
-    Part,
-    Reasoning,
-    Refusal,
     Request,
     Text,
     Tool,
-    ToolCall,
     ToolChoice,
     ToolResult,
 )
@@ -80,6 +87,96 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
         # A realtime session has events of these names too, but each event has an id.
         return "event_id" not in document
     return document.get("object") == "response" and isinstance(document.get("output"), list)
+
+
+# --- items, which a request's `input` and a reply's `output` share ------------------------------------------------------
+
+_TEXTS = frozenset({"output_text", "input_text", "text", "summary_text", "reasoning_text"})
+BUILT_IN = frozenset(name for _, name in CALLS.values() if name)
+"""Names of calls whose items have a type of their own and no name, so that they can be neither renamed nor removed."""
+_RESULTS = frozenset({*(f"{kind}_output" for kind in CALLS if kind != "tool_search_call"), "tool_search_output"})
+_STREAMED_CALLS = ("function_call", "custom_tool_call")
+"""Calls whose arguments are text, and arrive as deltas in a stream."""
+
+
+def _item_parts(item: Mapping[str, Json], place: str) -> Iterator[Start]:
+    """Yield the parts of an item as starts whose `given` is the whole text. `place`: its pointer in the body."""
+    kind = text(item.get("type")) or "message"
+    match kind:
+        case "message":
+            yield from _content(item.get("content"), f"{place}/content")
+        case "reasoning":
+            yield from _reasoning(item, place)
+        case _ if kind in CALLS:
+            yield _call(kind, item, place)
+        case "mcp_approval_request" | "compaction" | "item_reference":
+            yield Start(0, "opaque", place, 0, None, id=text(item.get("id")), name=kind)
+        case _ if kind in _RESULTS:  # in a reply: of a tool that the provider ran
+            yield Start(0, "hosted_result", place, 0, None, id=text(item.get("call_id")), name=kind)
+        case _ if kind.endswith("_call") or kind == "mcp_list_tools":
+            name = text(item.get("name")) or kind.removesuffix("_call")
+            yield Start(0, "hosted_call", place, 0, None, id=text(item.get("id")), name=name)
+            for member in ("output", "outputs", "results", "result", "tools"):
+                if item.get(member):
+                    yield Start(0, "hosted_result", f"{place}/{member}", 0, None, id=text(item.get("id")), name=kind)
+        case _:
+            yield Start(0, "opaque", place, 0, None, id=text(item.get("id")), name=kind)
+
+
+def _content(value: Json, place: str) -> Iterator[Start]:
+    if isinstance(value, str):
+        yield Start(0, "text", place, 0, None, given=value)
+    for n, part in mappings(value):
+        kind = text(part.get("type")) or ""
+        if kind in _TEXTS and is_misshapen(part.get("text")):
+            yield Start(0, "opaque", f"{place}/{n}/text", 0, None, name=misshapen(part["text"]))
+        elif kind in _TEXTS:
+            words = text(part.get("text")) or ""
+            yield Start(
+                0, "reasoning" if kind == "reasoning_text" else "text", f"{place}/{n}/text", 0, None, given=words
+            )
+        elif kind == "refusal":
+            yield Start(0, "refusal", f"{place}/{n}/refusal", 0, None, given=text(part.get("refusal")) or "")
+        else:
+            yield Start(0, "opaque", f"{place}/{n}", 0, None, name=kind)
+
+
+def _reasoning(item: Mapping[str, Json], place: str) -> Iterator[Start]:
+    """Yield summaries and reasoning text (open models); an opaque part if the item has neither."""
+    found = [
+        Start(0, "reasoning", f"{place}/{member}/{n}/text", 0, None, given=words)
+        for member in ("summary", "content")
+        for n, part in mappings(item.get(member))
+        if (words := text(part.get("text")))
+    ]
+    yield from found or [Start(0, "reasoning", place, 0, None, id=text(item.get("id")), form="opaque")]
+
+
+def _call(kind: str, item: Mapping[str, Json], place: str) -> Start:
+    member, name = CALLS[kind]
+    id_, named = text(item.get("call_id")), text(item.get("name")) or name or None
+    environment = text(mapping(item.get("environment")).get("type")) or ""
+    if (kind == "tool_search_call" and item.get("execution") != "client") or (
+        kind == "shell_call" and environment.startswith("container")
+    ):  # the provider runs it
+        return Start(0, "hosted_call", place, 0, None, id=id_ or text(item.get("id")), name=named)
+    given = item.get(member)
+    if kind == "computer_call" and given is None:
+        given = item.get("actions")
+    form = "custom" if kind == "custom_tool_call" else "function"
+    words, value = (given, None) if isinstance(given, str) else ("", given)
+    return Start(0, "tool_call", place, 0, None, None, id_, named, value, form, given=words)
+
+
+def _result_text(output: Json) -> str:
+    """Return the text of a result: a string, the text parts of a list, or else the JSON itself."""
+    if isinstance(output, str):
+        return output
+    parts = mappings(output)
+    texts = [words for _, part in parts if (words := text(part.get("text"))) is not None]
+    if parts and (texts or all(isinstance(part.get("type"), str) for _, part in parts)):
+        return "\n".join(texts)
+    return compact(output)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -138,60 +235,33 @@ def _messages(body: Mapping[str, Json]) -> Iterator[Message]:
     if isinstance(given, str):
         yield Message("user", (Text(given, "/input"),) if given else (), "/input")
         return
-    turn: list[Part] = []
-    began = ""
-    for n, item in mappings(given):
-        message = _item(item, f"/input/{n}")
-        if message is None:
-            continue
-        if message.role == "assistant":
-            began = began or message.pointer
-            turn += message.parts
-            continue
-        if began:
-            yield Message("assistant", tuple(turn), began)
-            turn, began = [], ""
-        yield message
-    if began:
-        yield Message("assistant", tuple(turn), began)
+    items = (_item(item, f"/input/{n}") for n, item in mappings(given))
+    messages = [message for message in items if message is not None]
+    for is_model, group in itertools.groupby(messages, key=lambda message: message.role == "assistant"):
+        run = list(group)
+        if is_model:
+            yield Message("assistant", tuple([part for message in run for part in message.parts]), run[0].pointer)
+        else:
+            yield from run
 
 
 def _item(item: Mapping[str, Json], place: str) -> Message | None:
     kind = text(item.get("type")) or "message"
     if kind == "additional_tools":
         return None
-    if kind in RESULTS and not (kind == "tool_search_output" and item.get("execution") != "client"):
+    if kind in _RESULTS and not (kind == "tool_search_output" and item.get("execution") != "client"):
         return Message("tool", (_result(kind, item, place),), place)
     if kind == "mcp_approval_response":
         return Message("user", (Opaque(kind, place),), place)
     role = role_of(item) if kind == "message" else "assistant"
-    parts = (_part(one) for one in item_parts(item, place))
+    parts = (part_of(one, one.given) for one in _item_parts(item, place))
     return Message(role, tuple(part for part in parts if part is not None), place)
-
-
-def _part(one: ItemPart) -> Part | None:
-    match one.kind:
-        case "text":
-            return Text(one.text, one.pointer) if one.text else None
-        case "reasoning":
-            return Reasoning(one.text, one.pointer, opaque=not one.text)
-        case "refusal":
-            return Refusal(one.text, one.pointer)
-        case "tool_call":
-            arguments = Arguments(one.text) if one.input is None else Arguments.of(one.input)
-            return ToolCall(one.id, one.name, arguments, one.pointer, "custom" if one.form == "custom" else "function")
-        case "hosted_call":
-            return HostedCall(one.id, one.name, one.pointer)
-        case "hosted_result":
-            return HostedResult(one.id, one.pointer, one.name or "")
-        case "opaque" | "tool_result" | "rpc":
-            return Opaque(one.name or "", one.pointer)
 
 
 def _result(kind: str, item: Mapping[str, Json], place: str) -> ToolResult:
     output = item.get("tools") if kind == "tool_search_output" else item.get("output")
     failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
-    return ToolResult(text(item.get("call_id")), result_text(output), place, text(item.get("name")), failed)
+    return ToolResult(text(item.get("call_id")), _result_text(output), place, text(item.get("name")), failed)
 
 
 def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
@@ -209,7 +279,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
     name, described = text(inner.get("name")), text(inner.get("description")) or ""
     if kind == "function":
         if name:
-            yield Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema"))))
+            yield Tool(name, place, described, mapping(inner.get("parameters", inner.get("input_schema"))) or None)
     elif kind == "custom":
         yield Tool(name or "", place, described, None, type="custom")
     elif kind == "namespace":
@@ -221,7 +291,9 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
         environment = text(mapping(tool.get("environment")).get("type")) or ""
         yield Tool("shell", place, described, None, hosted=environment.startswith("container"), type=kind)
     elif kind == "tool_search":
-        yield Tool(kind, place, described, schema(tool.get("parameters")), tool.get("execution") != "client", kind)
+        yield Tool(
+            kind, place, described, mapping(tool.get("parameters")) or None, tool.get("execution") != "client", kind
+        )
     else:
         yield Tool(name or kind, place, described, None, hosted=True, type=kind)
 
@@ -324,7 +396,7 @@ class Reader(ReplyReader):
         if pointer not in self._blocks:
             form = "custom" if stem.startswith("response.custom") else "function"
             name = text(document.get("name"))
-            self._start(ItemPart(kind, pointer, name=name, form=form), index, frame)
+            self._start(Start(0, kind, pointer, 0, None, name=name, form=form), index, frame)
         if delta and words and (given := self._given.pop(pointer, "")):
             if Arguments(given).mapping is None and not (words.startswith(given) or given.startswith(words)):
                 words = given + words  # the announcement had the beginning of the arguments, and this continues it
@@ -341,16 +413,16 @@ class Reader(ReplyReader):
             self.out.append(StreamViolation("restarted-part", f"output item {index}", frame))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
-        if item.get("type") in ("message", *STREAMED_CALLS):
+        if item.get("type") in ("message", *_STREAMED_CALLS):
             self._unfinished.add(index)
         if id_ := text(item.get("id")):
             self._places[id_] = index
             self._names[index] = None if anew else id_
-        for one in item_parts(item, f"/output/{index}"):
+        for one in _item_parts(item, f"/output/{index}"):
             # Other kinds of items may change until they end.
-            if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in STREAMED_CALLS):
+            if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in _STREAMED_CALLS):
                 if one.pointer not in self._blocks:
-                    given = one.text if one.form == "function" and one.text.strip() else ""
+                    given = one.given if one.form == "function" and one.given.strip() else ""
                     if given:
                         self._given[one.pointer] = given
                     is_null = item.get("id", "") is None  # the deltas name the item by null, too
@@ -393,7 +465,7 @@ class Reader(ReplyReader):
             self._names[index] = None
             self.out.append(StreamViolation("other-item", f"{first} {id_}", frame))
 
-    def _check_shared_id(self, one: ItemPart, index: int, item: Mapping[str, Json], frame: Frame) -> None:
+    def _check_shared_id(self, one: Start, index: int, item: Mapping[str, Json], frame: Frame) -> None:
         """Append the violation of a call whose item has the id of an earlier call's item."""
         id_ = text(item.get("id"))
         if one.kind == "tool_call" and id_ is not None and (first := self._item_ids.setdefault(id_, index)) != index:
@@ -421,28 +493,26 @@ class Reader(ReplyReader):
 
     def _item(self, index: int, item: Mapping[str, Json], frame: Frame) -> None:
         """Read the parts of a complete item that the stream has not sent yet."""
-        for one in item_parts(item, f"/output/{index}"):
+        for one in _item_parts(item, f"/output/{index}"):
             if one.pointer not in self._blocks:
                 is_known = one.form == "opaque" and index in self._with_blocks
-                if not one.text and (one.kind in ("text", "refusal") or is_known):
+                if not one.given and (one.kind in ("text", "refusal") or is_known):
                     continue
                 self._check_shared_id(one, index, item, frame)
                 self._start(one, index, frame)
             elif one.kind == "tool_call":
                 self._update(one, index, frame)
-            if one.text and not self._length(one.pointer):
-                self._delta(one.pointer, one.text, frame)
+            if one.given and not self._length(one.pointer):
+                self._delta(one.pointer, one.given, frame)
 
-    def _start(self, one: ItemPart, index: int, frame: Frame, given: str = "") -> None:
+    def _start(self, one: Start, index: int, frame: Frame, given: str = "") -> None:
         block = self._blocks[one.pointer] = self.next_block()
         self._lengths.append(0)
         self._with_blocks.add(index)
         self._labels[block] = (one.id, one.name)
-        self.out.append(
-            Start(block, one.kind, one.pointer, 0, frame, index, one.id, one.name, one.input, one.form, index, given)
-        )
+        self.out.append(one._replace(block=block, frame=frame, wire_index=index, item=index, given=given))
 
-    def _update(self, one: ItemPart, index: int, frame: Frame, *, anew: bool = False) -> None:
+    def _update(self, one: Start, index: int, frame: Frame, *, anew: bool = False) -> None:
         """Append an id or a name that differs from the one before. `anew`: the item was announced again."""
         block = self._blocks[one.pointer]
         id_, name = self._labels[block]

@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from wirelint.apis.openai_responses_items import CALLS
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.traits import Ending, ending
-from wirelint.apis.writing import WholeWriter as BaseWriter
 from wirelint.apis.writing import (
+    BodyWriter,
     block_events,
     deltas_by_block,
     dump,
@@ -48,6 +47,16 @@ from wirelint.model import Json, Kind
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
 _OFFSETS = ("start_index", "end_index", "index")
 """Members of annotations that are offsets into the text."""
+CALLS: dict[str, tuple[str, str]] = {
+    "function_call": ("arguments", ""),
+    "custom_tool_call": ("input", ""),
+    "local_shell_call": ("action", "local_shell"),
+    "shell_call": ("action", "shell"),
+    "computer_call": ("action", "computer"),
+    "apply_patch_call": ("operation", "apply_patch"),
+    "tool_search_call": ("arguments", "tool_search"),
+}
+"""Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
 
 # --- changes of blocks ------------------------------------------------------------------------------------------------
 
@@ -113,20 +122,13 @@ class Change:
         """Record that the deltas of a frame became `new`."""
         old, start = text_of(before), before[0].item
         self.received = before[-1].item + len(before[-1].text)
-        if self.late or old != new:
-            if self.late:
-                self.cuts.append(Cut(start, start, self.late))
-            self.cuts += [Cut(start + cut.start, start + cut.end, cut.text) for cut in _difference(old, new)]
+        if self.late:
+            self.cuts.append(Cut(start, start, self.late))
             self.late = ""
-
-
-def _difference(before: str, after: str) -> list[Cut]:
-    """Return the cut that turns one text into another: it replaces the span between the common beginning and end."""
-    if before == after:
-        return []
-    start = common_length(before, after)
-    last = common_length(before[start:][::-1], after[start:][::-1])
-    return [Cut(start, len(before) - last, after[start : len(after) - last])]
+        if old != new:
+            first = common_length(old, new)
+            last = common_length(old[first:][::-1], new[first:][::-1])
+            self.cuts.append(Cut(start + first, start + len(old) - last, new[first : len(new) - last]))
 
 
 @dataclass(slots=True)
@@ -212,13 +214,21 @@ class Changes:
                 made[name] = change.patched(listed)
         return made
 
+    def _change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
+        """Return the member with the text of a part, and the change of that text, if there is one."""
+        changes = ((name, self.by_place.get(f"{place}/{name}")) for name in ("text", "refusal"))
+        found = ((name, one) for name, one in changes if one is not None and one.has_cuts and isinstance(part, dict))
+        return next(found, ("", None))
+
     def part(self, part: Json, place: str) -> Json:
         """Return a part of a message or of reasoning with the changes."""
-        for name in ("text", "refusal"):
-            change = self.by_place.get(f"{place}/{name}")
-            if isinstance(part, dict) and change is not None and change.has_cuts:
-                return _patched_text(part, name, change)
-        return part
+        name, change = self._change_of(part, place)
+        return part if change is None else _patched_text(mapping(part), name, change)
+
+    def is_emptied(self, part: Json, place: str) -> bool:
+        """Return True if all text of a part was removed."""
+        name, change = self._change_of(part, place)
+        return change is not None and bool(change.cuts) and mapping(part).get(name) == ""
 
 
 def _patched_text(source: Mapping[str, Json], name: str, change: Change) -> dict[str, Json]:
@@ -280,60 +290,43 @@ def _digest(seed: str) -> str:
 def _made_item(block: Made, ordinal: int) -> dict[str, Json]:
     """Return the complete item of a block that a rewriter made."""
     start, words = block.start, "".join(block.texts)
-    prefix, body = _made_body(start, words)
-    return {"id": f"{prefix}_{_digest(f'{ordinal}/{start.block}/{start.id}/{start.name}/{words}')}", **body}
-
-
-def _made_body(start: Start, words: str) -> tuple[str, dict[str, Json]]:
-    match start.kind:
-        case "tool_call":
-            custom = start.form == "custom"
-            given = dump(start.input).decode() if start.input is not None and not words else words
-            head: dict[str, Json] = {"type": "custom_tool_call" if custom else "function_call", "status": "completed"}
-            call: dict[str, Json] = {"call_id": start.id or "", "name": start.name or ""}
-            return ("ctc" if custom else "fc"), {**head, **call, ("input" if custom else "arguments"): given}
-        case "reasoning":
-            part: Json = {"type": "reasoning_text", "text": words}
-            return "rs", {"type": "reasoning", "status": "completed", "summary": [], "content": [part]}
-        case "refusal":
-            return "msg", _message({"type": "refusal", "refusal": words})
-        case _:
-            return "msg", _message({"type": "output_text", "text": words, "annotations": [], "logprobs": []})
-
-
-def _message(part: Json) -> dict[str, Json]:
-    return {"type": "message", "status": "completed", "role": "assistant", "content": [part]}
+    digest = _digest(f"{ordinal}/{start.block}/{start.id}/{start.name}/{words}")
+    if start.kind == "tool_call":
+        prefix, kind = ("ctc", "custom_tool_call") if start.form == "custom" else ("fc", "function_call")
+        given = dump(start.input).decode() if start.input is not None and not words else words
+        head: dict[str, Json] = {"id": f"{prefix}_{digest}", "type": kind, "status": "completed"}
+        return {**head, "call_id": start.id or "", "name": start.name or "", CALLS[kind][0]: given}
+    if start.kind == "reasoning":
+        content: list[Json] = [{"type": "reasoning_text", "text": words}]
+        return {"id": f"rs_{digest}", "type": "reasoning", "status": "completed", "summary": [], "content": content}
+    if start.kind == "refusal":
+        content = [{"type": "refusal", "refusal": words}]
+    else:
+        content = [{"type": "output_text", "text": words, "annotations": [], "logprobs": []}]
+    message: dict[str, Json] = {"id": f"msg_{digest}", "type": "message", "status": "completed", "role": "assistant"}
+    return {**message, "content": content}
 
 
 def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Json]]:
     """Yield the events of a new item, without sequence numbers."""
-    kind, begun = str(item["type"]), {**item, "status": "in_progress"}
-    place: dict[str, Json] = {"item_id": item["id"], "output_index": index}
+    kind, place = str(item["type"]), {"item_id": item["id"], "output_index": index}
+    member = CALLS[kind][0] if kind in CALLS else "content"
+    begun: dict[str, Json] = {**item, "status": "in_progress", member: "" if kind in CALLS else []}
+    yield {"type": "response.output_item.added", "output_index": index, "item": begun}
     if kind in CALLS:
-        member = CALLS[kind][0]
         stem = "response.function_call_arguments" if member == "arguments" else "response.custom_tool_call_input"
-        yield _item_event("added", {**begun, member: ""}, index)
         yield {"type": f"{stem}.delta", **place, "delta": item[member]}
         yield {"type": f"{stem}.done", **place, member: item[member]}
     else:
         ((_, part),) = mappings(item["content"])
-        yield _item_event("added", {**begun, "content": []}, index)
-        yield from _part_events(part, {**place, "content_index": 0})
-    yield _item_event("done", item, index)
-
-
-def _item_event(verb: str, item: Mapping[str, Json], index: int) -> dict[str, Json]:
-    return {"type": f"response.output_item.{verb}", "output_index": index, "item": dict(item)}
-
-
-def _part_events(part: dict[str, Json], place: dict[str, Json]) -> Iterator[dict[str, Json]]:
-    kind = str(part["type"])
-    name = "refusal" if kind == "refusal" else "text"
-    more: dict[str, Json] = {"logprobs": []} if kind == "output_text" else {}
-    yield {"type": "response.content_part.added", **place, "part": {**part, name: ""}}
-    yield {"type": f"response.{kind}.delta", **place, "delta": part[name], **more}
-    yield {"type": f"response.{kind}.done", **place, name: part[name], **more}
-    yield {"type": "response.content_part.done", **place, "part": part}
+        kind, place = str(part["type"]), {**place, "content_index": 0}
+        name = "refusal" if kind == "refusal" else "text"
+        more: dict[str, Json] = {"logprobs": []} if kind == "output_text" else {}
+        yield {"type": "response.content_part.added", **place, "part": {**part, name: ""}}
+        yield {"type": f"response.{kind}.delta", **place, "delta": part[name], **more}
+        yield {"type": f"response.{kind}.done", **place, name: part[name], **more}
+        yield {"type": "response.content_part.done", **place, "part": part}
+    yield {"type": "response.output_item.done", "output_index": index, "item": dict(item)}
 
 
 # --- members of the response ------------------------------------------------------------------------------------------
@@ -357,26 +350,28 @@ def _new_finish(own: Sequence[Event], out: Sequence[Event]) -> Finish | None:
     return None if any(event is last for event in own) else last
 
 
-def _output_text(output: Sequence[Json]) -> str:
-    """Return the `output_text` that some servers put beside the output."""
-    messages = [item for _, item in mappings(list(output)) if item.get("type") == "message"]
-    parts = [part for item in messages for _, part in mappings(item.get("content"))]
-    return "".join(text(part.get("text")) or "" for part in parts if part.get("type") == "output_text")
-
-
 def _with_output(response: dict[str, Json], output: list[Json]) -> dict[str, Json]:
-    beside = {"output_text": _output_text(output)} if text(response.get("output_text")) else {}
-    return {**response, "output": output, **beside}
+    """Return a response with these items, also in the `output_text` that some servers put beside the output."""
+    if not text(response.get("output_text")):
+        return {**response, "output": output}
+    messages = [item for _, item in mappings(output) if item.get("type") == "message"]
+    parts = [part for item in messages for _, part in mappings(item.get("content"))]
+    words = "".join(text(part.get("text")) or "" for part in parts if part.get("type") == "output_text")
+    return {**response, "output": output, "output_text": words}
 
 
-class WholeWriter(BaseWriter):
+class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         changes = Changes()
         changes.take(events, out)
         changed = dict(document)
         listed = document.get("output")
         if isinstance(listed, list) and not same(block_events(events), block_events(out)):
-            _separate_ids(listed, changes)
+            seen: set[str] = set()
+            for index, item in mappings(listed):
+                if (change := changes.by_place.get(f"/output/{index}")) is not None:
+                    change.item_id = change.item_id or _separate_id(item, change, seen)
+                seen.add(text(item.get("id")) or "")
             changed = _with_output(changed, list(_whole_output(listed, changes, out)))
         if (finish := _new_finish(events, out)) is not None:
             changed = _with_finish(changed, finish.reason)
@@ -388,16 +383,6 @@ class WholeWriter(BaseWriter):
 def _item_id(document: Mapping[str, Json]) -> str:
     """Return the id of the item in `response.output_item.added` and `.done`; empty without one."""
     return text(mapping(document.get("item")).get("id")) or ""
-
-
-def _separate_ids(listed: Sequence[Json], changes: Changes) -> None:
-    """Give a call with a new call id a new item id, if an earlier item has the same item id."""
-    seen: set[str] = set()
-    for index, item in mappings(list(listed)):
-        change = changes.by_place.get(f"/output/{index}")
-        if change is not None:
-            change.item_id = change.item_id or _separate_id(item, change, seen)
-        seen.add(text(item.get("id")) or "")
 
 
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
@@ -438,20 +423,11 @@ def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
     for name in ("content", "summary"):
         parts = now.get(name)
         if isinstance(parts, list):
-            kept = [part for n, part in enumerate(parts) if not _is_emptied(part, f"{place}/{name}/{n}", changes)]
+            kept = [part for n, part in enumerate(parts) if not changes.is_emptied(part, f"{place}/{name}/{n}")]
             dropped = dropped or len(kept) < len(parts)
             now[name] = list(kept)
     empty = dropped and text(item.get("type")) not in CALLS and not now.get("content") and not now.get("summary")
     return [] if empty else [now]
-
-
-def _is_emptied(part: Json, place: str, changes: Changes) -> bool:
-    """Return True if all text of a part was removed."""
-    for name in ("text", "refusal"):
-        change = changes.by_place.get(f"{place}/{name}")
-        if change is not None and change.cuts and isinstance(part, dict) and part.get(name) == "":
-            return True
-    return False
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------
@@ -511,20 +487,17 @@ class StreamWriter:
             for place in {id(event.frame): event.frame for event in events if event.frame is not None}.values():
                 document = frame_document(place)
                 if (kind := document.get("type")) in ("response.output_item.added", "response.output_item.done"):
-                    self._item(document, begins=kind == "response.output_item.added")
+                    self._item(document, self._index(document), begins=kind == "response.output_item.added")
 
-    def _item(self, document: Mapping[str, Json], *, begins: bool) -> int:
+    def _item(self, document: Mapping[str, Json], index: int | None, *, begins: bool) -> int:
         """Record that an item begins or ends. Return its new number."""
-        index = self._index(document)
+        index = len(self._places) if index is None else index
         if index not in self._places:
             self._places[index] = self._number(index)
             self._taken.add(self._places[index])
             self._ids[index] = _item_id(document)
             self._by_id.setdefault(self._ids[index], index)
-        if begins:
-            self._open.add(index)
-        else:
-            self._open.discard(index)
+        (self._open.add if begins else self._open.discard)(index)
         return self._places[index]
 
     def _number(self, index: int) -> int:
@@ -536,11 +509,7 @@ class StreamWriter:
             place += 1  # items do not come in the order of their numbers
         return place
 
-    def _index(self, document: Mapping[str, Json]) -> int:
-        index = self._told_index(document)
-        return len(self._places) if index is None else index
-
-    def _told_index(self, document: Mapping[str, Json]) -> int | None:
+    def _index(self, document: Mapping[str, Json]) -> int | None:
         """Return the number of the item of an event, by its id if it has no number; None for an unknown id."""
         index = number(document.get("output_index"))
         return self._by_id.get(_item_id(document)) if index is None else index
@@ -572,6 +541,7 @@ class StreamWriter:
 
     def _added(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
         index = self._index(document)
+        index = len(self._places) if index is None else index
         change = self._changes.by_place.get(f"/output/{index}")
         if change is not None and change.gone:
             self._gone.add(index)
@@ -579,7 +549,7 @@ class StreamWriter:
         yield from self._flush()
         item = mapping(document.get("item"))
         others = [id_ for place, id_ in self._ids.items() if place != index]
-        now = self._item(document, begins=True)
+        now = self._item(document, index, begins=True)
         if change is not None:
             change.item_id = change.item_id or _separate_id(item, change, others)
             self._ids[index] = change.item_id or self._ids.get(index, "")
@@ -589,7 +559,7 @@ class StreamWriter:
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
 
     def _item_done(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = self._told_index(document)
+        index = self._index(document)
         item = mapping(document.get("item"))
         if index in self._gone:
             return
@@ -601,7 +571,7 @@ class StreamWriter:
             item = item if changed is None else changed
         if index not in self._places:
             yield from self._flush()
-        now = self._item(document, begins=False)
+        now = self._item(document, index, begins=False)
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
         if not self._open:
             yield from self._flush()

@@ -1,16 +1,21 @@
-"""Readers of decoded JSON that every API uses. A value of the wrong type reads as absent, so that no reader fails on it."""
+"""What the modules of all APIs share: readers of decoded JSON, the base of the readers of replies, and `ApiSpec`.
+
+A value of the wrong type reads as absent, so that no reader fails on it. Traits of an API are in `traits.py`.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, Role, ToolChoice
+from wirelint.model import Arguments, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
 IGNORED = frozenset(
@@ -54,11 +59,6 @@ def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
     return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]
 
 
-def schema(value: Json) -> dict[str, Json] | None:
-    """Return a JSON Schema; None if it is missing or empty."""
-    return value if isinstance(value, dict) and value else None
-
-
 def index_of(item: Mapping[str, Json], position: int) -> int:
     """Return the `index` of an array's item, or its position if it has no numeric index."""
     index = number(item.get("index"))
@@ -81,13 +81,18 @@ def arguments_of(given: Json) -> Arguments:
 
 
 def tool_choice(choice: Json) -> ToolChoice:
-    """Return a tool choice in the form of OpenAI's APIs."""
+    """Return a tool choice in the form of OpenAI's APIs, Anthropic's, or Converse's (`{"any": {}}`)."""
     match choice:
-        case "none" | "NONE":
+        case "none" | "NONE" | {"type": "none"}:
             return ToolChoice("none")
-        case "required" | "any" | "REQUIRED":
+        case "required" | "any" | "REQUIRED" | {"type": "any"} | {"any": _}:
             return ToolChoice("required")
-        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+        case (
+            {"function": {"name": str(name)}}
+            | {"custom": {"name": str(name)}}
+            | {"tool": {"name": str(name)}}
+            | {"name": str(name)}
+        ):
             return ToolChoice("named", name)
         case _:
             return ToolChoice("auto")
@@ -225,7 +230,7 @@ class Documents:
         if self._first is None:
             return []
         violation = StreamViolation("broken-json", self._pieces[0][:60], self._first)
-        self._drop()
+        self._pieces, self._size, self._first = [], 0, None
         return [violation]
 
     def _join(self, frame: Frame, data: str, violations: list[Event]) -> Reading:
@@ -242,13 +247,8 @@ class Documents:
             return Reading([], False, violations)
         violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
         named = frame if frame.event is not None else frame._replace(event=self._first.event)
-        self._drop()
+        self._pieces, self._size, self._first = [], 0, None
         return Reading([(document, _part_of(named, joined))], False, violations)
-
-    def _drop(self) -> None:
-        self._pieces.clear()
-        self._size = 0
-        self._first = None
 
 
 def _part_of(frame: Frame, data: str) -> Frame:
@@ -369,3 +369,44 @@ def error_of(document: Mapping[str, Json]) -> Json:
     if error is True:  # the details are beside it
         return dict(document)
     return error if error not in ({}, "", False) else None
+
+
+# --- the description of an API ----------------------------------------------------------------------------------------
+
+
+class ReplyWriter(Protocol):
+    """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are
+        equal."""
+        ...
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        """Return the bytes of events after the last frame, or of removed frames."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiSpec:
+    """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
+
+    name: str
+    paths: re.Pattern[str] = re.compile("")
+    """Paths at which the API is served. Default: any path; then the body decides."""
+    claims: Callable[[str, Mapping[str, str], Mapping[str, Json]], bool]
+    """Return True if a POST of a JSON object (path, headers, body) belongs to this API."""
+    claims_reply: Callable[[Mapping[str, Json]], bool]
+    """Return True if a JSON document is a reply, or an event of a streamed reply, of this API."""
+    read_request: Callable[[Mapping[str, Json], str], Request]
+    """Return the request of a JSON body. The second argument is the path of its URL; some APIs put the model there."""
+    reply_reader: Callable[..., ReplyReader]
+    stream_writer: Callable[[], ReplyWriter]
+    whole_writer: Callable[[], ReplyWriter]
+    claims_other: Callable[[str, str, Mapping[str, str], Json], bool] = lambda _method, _path, _headers, _body: False
+    """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
+    channel: Literal["model", "mcp"] = "model"
+    """The other end: a model, or a tool server (MCP)."""
+
+    def reply_writer(self, *, streamed: bool) -> ReplyWriter:
+        return self.stream_writer() if streamed else self.whole_writer()

@@ -197,23 +197,12 @@ def has_stop_words(request: Request) -> bool:
 
 def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
     """Return the counted tokens of a reply without those of hidden reasoning; None if there is no count."""
-    counts = _counts(usage)
-    total = _count(counts, "output_tokens")
-    details = next(
-        (found for name in _TABLE["reasoning_tokens_in"] if isinstance(found := counts.get(name), dict)), None
-    )
-    hidden = details.get("reasoning_tokens") if details is not None else None
+    inner = (usage or {}).get("tokens")  # Cohere's
+    counts = inner if isinstance(inner, dict) else usage or {}
+    total = next((count for name in _TABLE["output_tokens"] if isinstance(count := counts.get(name), int)), None)
+    details = [found for name in _TABLE["reasoning_tokens_in"] if isinstance(found := counts.get(name), dict)]
+    hidden = details[0].get("reasoning_tokens") if details else None
     return total - hidden if total is not None and isinstance(hidden, int) else total
-
-
-def _counts(usage: Mapping[str, Json] | None) -> Mapping[str, Json]:
-    """Return the object with the token counts: `usage` or, of Cohere, its member `tokens`."""
-    inner = usage.get("tokens") if usage is not None else None
-    return inner if isinstance(inner, dict) else usage or {}
-
-
-def _count(counts: Mapping[str, Json], table: str) -> int | None:
-    return next((count for name in _TABLE[table] if isinstance(count := counts.get(name), int)), None)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def patched_entries(
     return [*made, *(entry for entry in source if not isinstance(entry, dict))]
 
 
-class WholeWriter(ABC):
+class BodyWriter(ABC):
     """Base class of the writers of whole bodies: it patches the document of the body's only frame."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:

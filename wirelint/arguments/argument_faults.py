@@ -35,14 +35,13 @@ from wirelint.text.escaping import excerpt
 _MOST_GUESSED = 64 << 10
 """Longest text for the library, which reads a few hundred kilobytes a second."""
 _BLANK = " \t\r\n"
-_FILLING = re.compile(r"[\s,]*")
-_WHITE = re.compile(r"\s*")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*")
-_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.])")
-_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _WORDS = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE"), None: ("null", "None", "NULL")}
-_QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
-_BODIES = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*+", re.DOTALL) for quote in _QUOTES.values()}
+_QUOTED = "|".join(rf"{begin}(?:[^{end}\\]|\\.)*+{end}" for begin, end in ('""', "''", "\u201c\u201d", "\u2018\u2019"))
+_TOKEN = re.compile(
+    rf"[\s,]*(?:(?P<mark>[{{}}\[\]:])|(?P<quoted>{_QUOTED})|(?P<word>[^\s,{{}}\[\]:\"'\u201c\u2018]+))", re.DOTALL
+)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 _ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
 _DEEPEST = 64
@@ -72,86 +71,56 @@ def _proposals(text: str) -> Iterator[Json]:
 
 def spells(text: str, value: Json) -> bool:
     """Return True if a text spells this value in spite of wrong punctuation and surplus brackets at its end."""
-    try:
-        place = _end_of(value, text, 0, 0)
-    except _OtherwiseError:
-        return False
+    place = 0
+    for kind, part in _parts(value, 0):
+        token = _TOKEN.match(text, place)
+        if token is None or not _is_spelled(token, kind, part):
+            return False
+        place = token.end()
     return not text[place:].strip(f"}}],{_BLANK}")
 
 
-class _OtherwiseError(Exception):
-    """The text does not spell the value."""
-
-
-def _end_of(value: Json, text: str, place: int, depth: int) -> int:
-    """Return the offset after the text that spells a value, and after white space before it. Raises _OtherwiseError."""
-    if depth > _DEEPEST:
-        raise _OtherwiseError
-    place = _end(_WHITE, text, place)
+def _parts(value: Json, depth: int) -> Iterator[tuple[Literal["mark", "key", "value"], Json]]:
+    """Yield the brackets, colons, keys and scalars of a value, in the order of its text."""
     match value:
-        case dict():
-            place = _literal("{", text, place)
+        case dict() if depth <= _DEEPEST:
+            yield "mark", "{"
             for key, inner in value.items():
-                place = _key(key, text, _end(_FILLING, text, place))
-                place = _literal(":", text, _end(_WHITE, text, place))
-                place = _end_of(inner, text, place, depth + 1)
-            return _literal("}", text, _end(_FILLING, text, place))
-        case list():
-            place = _literal("[", text, place)
+                yield from (("key", key), ("mark", ":"))
+                yield from _parts(inner, depth + 1)
+            yield "mark", "}"
+        case list() if depth <= _DEEPEST:
+            yield "mark", "["
             for inner in value:
-                place = _end_of(inner, text, _end(_FILLING, text, place), depth + 1)
-            return _literal("]", text, _end(_FILLING, text, place))
-        case str():
-            return _string(value, text, place)
-        case bool() | None:
-            return _word(_WORDS[value], text, place)
+                yield from _parts(inner, depth + 1)
+            yield "mark", "]"
         case _:
-            return _number(value, text, place)
+            yield "value", value
 
 
-def _end(pattern: re.Pattern[str], text: str, place: int) -> int:
-    found = pattern.match(text, place)
-    if found is None:
-        raise _OtherwiseError
-    return found.end()
+def _is_spelled(token: re.Match[str], kind: str, value: Json) -> bool:
+    word = token["word"]
+    if token["quoted"]:
+        return kind != "mark" and _unescaped(token["quoted"][1:-1]) == value
+    if word is None:
+        return kind == "mark" and token["mark"] == value
+    match value:
+        case bool() | None:
+            return word in _WORDS[value]
+        case int() | float() if _NUMBER.fullmatch(word):
+            digits = word.lstrip("+")
+            return same(int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits), value)
+        case _:
+            return kind == "key" and word == value and _BARE_KEY.fullmatch(word) is not None
 
 
-def _literal(wanted: str, text: str, place: int) -> int:
-    if not text.startswith(wanted, place):
-        raise _OtherwiseError
-    return place + len(wanted)
-
-
-def _word(words: tuple[str, ...], text: str, place: int, pattern: re.Pattern[str] = _WORD) -> int:
-    end = _end(pattern, text, place)
-    if text[place:end] not in words:
-        raise _OtherwiseError
-    return end
-
-
-def _number(value: float, text: str, place: int) -> int:
-    end = _end(_NUMBER, text, place)
-    digits = text[place:end].lstrip("+")
-    read: Json = int(digits) if re.fullmatch(r"-?[0-9]{1,400}", digits) else float(digits)
-    if not same(read, value):
-        raise _OtherwiseError
-    return end
-
-
-def _key(key: str, text: str, place: int) -> int:
-    return _word((key,), text, place, _BARE_KEY) if _BARE_KEY.match(text, place) else _string(key, text, place)
-
-
-def _string(value: str, text: str, place: int) -> int:
-    r"""Read a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too."""
-    closing = _QUOTES.get(text[place : place + 1])
-    body = _BODIES[closing].match(text, place + 1) if closing is not None else None
-    if closing is None or body is None or _ESCAPED.sub(lambda one: _character(one[0]), body[0]) != value:
-        raise _OtherwiseError
-    escapes = {escape[0] for escape in _ESCAPED.finditer(body[0])}
+def _unescaped(body: str) -> str | None:
+    r"""Return the text of a quoted string. An escape that JSON does not have means itself (`\d`); then `\n` may, too,
+    and the text is unknown."""
+    escapes = {escape[0] for escape in _ESCAPED.finditer(body)}
     if any(_character(one) == one for one in escapes) and any(one[1] in "bfnrtu" for one in escapes):
-        raise _OtherwiseError
-    return _literal(closing, text, body.end())
+        return None
+    return _ESCAPED.sub(lambda one: _character(one[0]), body)
 
 
 def _character(escape: str) -> str:

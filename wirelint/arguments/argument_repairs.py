@@ -90,7 +90,24 @@ def separate_values(call: ToolCall, tools: Tools, *, parallel: bool = True) -> C
             shown = excerpt(text)
             return Change(text, "safe", f"keep one value: {shown}", f"kept one value: {shown}", offset=found.offset)
         case "differ" if parallel and call.form == "function":
-            return _split(call, found, tools)
+            source = _source(call)
+            calls: list[Separated] = []
+            seen: set[str] = set()
+            for number, value in enumerate(found.values):
+                if not is_filled(value):
+                    continue
+                name, id_ = _label(call, source, number)
+                if not isinstance(value, dict) or not accepts(tools(name), value):
+                    return None
+                key = f"{name} {canonical(value)}"
+                if key not in seen:
+                    seen.add(key)
+                    calls.append(Separated(_piece(source, number), name, id_))
+            first, *others = calls
+            if first.name != call.name:
+                return None  # the first value is empty, and the call of the other tool would replace the call
+            title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
+            return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
         case "grow":
             text = call.deltas[call.events.starts[-1] :]
             title, done = "pass on what each delta adds", "passed on what each delta adds"
@@ -111,27 +128,6 @@ def _piece(arguments: Arguments, number: int) -> str:
     start = arguments.ends[number - 1] if number else 0
     piece = arguments.text[start : arguments.ends[number]]
     return piece.lstrip(_BLANK) if number else piece
-
-
-def _split(call: ToolCall, found: Concatenated, tools: Tools) -> Change | None:
-    source = _source(call)
-    calls: list[Separated] = []
-    seen: set[str] = set()
-    for number, value in enumerate(found.values):
-        if not is_filled(value):
-            continue
-        name, id_ = _label(call, source, number)
-        if not isinstance(value, dict) or not accepts(tools(name), value):
-            return None
-        key = f"{name} {canonical(value)}"
-        if key not in seen:
-            seen.add(key)
-            calls.append(Separated(_piece(source, number), name, id_))
-    first, *others = calls
-    if first.name != call.name:
-        return None  # the first value is empty, and the call of the other tool would replace the call
-    title, done = f"split into {len(calls)} calls", f"split the arguments into {len(calls)} calls"
-    return Change(first.text, "unsafe", title, done, tuple(others), found.offset)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:

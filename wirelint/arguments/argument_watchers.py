@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Collection
+from functools import lru_cache
 from typing import Protocol
 
-from wirelint import lexicon
 from wirelint.arguments.argument_markup import TAGS
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.dialects.declared import properties_of
-from wirelint.dialects.openers import any_of, is_cut
+from wirelint.dialects.openers import any_of, cut_at
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Json, Tool
+from wirelint.text.thinking import SPELT_OPENER, SPELT_TAG
 
 
 class Watcher(Protocol):
@@ -218,115 +218,15 @@ _INSIDE = {
 _KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 
 
-_WORDS = ('"null"', '"undefined"', '"none"', '"nil"', '"nan"')
-_BEGUN = frozenset(word[:size] for word in _WORDS for size in range(1, len(word)))
-_LONGEST = max(map(len, _WORDS))
+class PatternWatcher:
+    """Watcher of text that matches a pattern. Text that may begin a match is held back."""
 
+    __slots__ = ("_firsts", "_length", "_pattern", "_tail", "_wrong")
+    complete = False
 
-class VoidWatcher(_ScannerWatcher):
-    """Watcher for members whose value is a word for nothing: `"dir": "null"`.
-
-    A member is sent once its value is another word; members with other `names` are sent at once. The held text begins at
-    the comma before the member, which a repair removes too.
-    """
-
-    __slots__ = ("_tail", "_tail_at", "is_suspicious")
-    _scanner: _Members
-
-    def __init__(self, names: Collection[str]) -> None:
-        super().__init__(_Members(frozenset(names)))
-        self._tail = ""
-        self._tail_at = 0
-        self.is_suspicious = False
-
-    def feed(self, piece: str) -> int:
-        scanner = self._scanner
-        if self.is_suspicious:
-            return self._tail_at
-        text = self._tail + piece
-        scanner.feed(piece)
-        while scanner.begun:
-            member, value = scanner.begun[0]
-            word = text[value - self._tail_at :][:_LONGEST].lower()
-            if word in _BEGUN or word.startswith(_WORDS):
-                self.is_suspicious = word not in _BEGUN
-                return self._keep(text, member)
-            scanner.begun.pop(0)
-        return self._keep(text, scanner.member if scanner.is_between else scanner.length)
-
-    def _keep(self, text: str, start: int) -> int:
-        self._tail, self._tail_at = text[start - self._tail_at :], start
-        return start
-
-
-class _Members(Scanner):
-    """Scanner of members with a string value: `begun` are the offsets of members and values, `member` the last member."""
-
-    __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self._names = names
-        self._key: list[str] = []
-        self._depth = 0
-        self._wanted = False
-        self.begun: list[tuple[int, int]] = []
-        self.member = 0
-        self.is_between = False
-
-    def _structure(self, character: str, place: int, base: int) -> int:
-        before = self.comma
-        end = super()._structure(character, place, base)
-        if self.comma is not None and self.comma != before and self._depth == 1:
-            self.member, self.is_between = self.comma, True
-        return end
-
-    def _value_begins(self, character: str, offset: int) -> None:
-        if self._depth == 1:
-            self.is_between = False
-            if character == '"' and self._wanted:
-                self.begun.append((self.member, offset))
-        if character in "{[":
-            self._depth += 1
-            if self._depth == 1 and character == "{":
-                self.member, self.is_between = offset + 1, True
-
-    def _may_skip(self) -> bool:
-        return self._depth > 1
-
-    def _key_text(self, text: str) -> None:
-        if self._depth == 1:
-            self._key.append(text)
-
-    def _key_ends(self) -> None:
-        self._wanted = "".join(self._key) in self._names
-        self.is_between = self.is_between and self._wanted
-        self._key.clear()
-
-    def _container_ends(self) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self.is_between = False
-
-
-# --- markup at the end of strings -------------------------------------------------------------------------------------
-
-_CLOSER = lexicon.lazy_pattern(
-    rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
-)
-"""A closing tag or a control token in the spellings of JSON."""
-_TAIL = lexicon.lazy_pattern(rf"(?:{_CLOSER.pattern}(?:\s|\\[nrt])*)+")
-_BEGINS = re.compile(r"<|\\(?=u|\Z)")
-_LONGEST_TAIL = 512
-_LONGEST_LITERAL = 64
-
-
-class TailWatcher(ABC):
-    """Base of watchers of markup in an argument text that is still arriving. They keep the end of the text."""
-
-    __slots__ = ("_length", "_tail", "_wrong")
-
-    def __init__(self) -> None:
+    def __init__(self, pattern: re.Pattern[str], firsts: str) -> None:
+        """`firsts`: the characters with which a match begins."""
+        self._pattern, self._firsts = pattern, firsts
         self._length = 0
         self._tail = ""
         self._wrong: int | None = None
@@ -335,43 +235,48 @@ class TailWatcher(ABC):
     def is_suspicious(self) -> bool:
         return self._wrong is not None
 
-    @property
-    def complete(self) -> bool:
-        return False
-
     def feed(self, piece: str) -> int:
         self._length += len(piece)
-        return self._search(piece) if self._wrong is None else self._wrong
+        if self._wrong is None and (self._tail or any(first in piece for first in self._firsts)):
+            text = self._tail + piece
+            found = self._pattern.search(text)
+            if found is not None:
+                self._wrong = self._length - len(text) + found.start()
+            else:
+                cut = cut_at(self._pattern, text, max(len(text) - _LONGEST_MATCH, 0))
+                self._tail = "" if cut is None else text[cut:]
+        return self._length - len(self._tail) if self._wrong is None else self._wrong
 
-    @abstractmethod
-    def _search(self, piece: str) -> int:
-        """Search the kept end and the next piece. Returns the offset up to which the argument text may leave."""
+
+_LONGEST_MATCH = 512
+_CLOSER = rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
+"""A closing tag or a control token in the spellings of JSON."""
+_AT_END = lazy_pattern(rf'(?:{_CLOSER}(?:\s|\\[nrt])*){{1,16}}"')
+_THOUGHT = lazy_pattern(
+    lambda: rf'[:\[,]\s{{0,64}}"(?:\s|\\[nrt]){{0,64}}(?:{SPELT_OPENER.pattern})|{SPELT_TAG.pattern}', SPELT_TAG.flags
+)
 
 
-class MarkupWatcher(TailWatcher):
-    """Watcher of closing tags at the end of strings of an argument text that is still arriving."""
+def markup_watcher() -> PatternWatcher:
+    """Return a watcher of closing tags at the end of strings."""
+    return PatternWatcher(_AT_END, "<\\")
 
-    __slots__ = ()
 
-    def _search(self, piece: str) -> int:
-        if not self._tail and "<" not in piece and "\\" not in piece:
-            return self._length
-        text = self._tail + piece
-        waits = self._look(text)
-        self._tail = text[waits:] if len(text) - waits <= _LONGEST_TAIL else ""
-        return self._length - len(self._tail)
+def thought_watcher() -> PatternWatcher:
+    """Return a watcher of native tags of reasoning. At the beginning of a string, the string is held back too."""
+    return PatternWatcher(_THOUGHT, ":[,<&\\")
 
-    def _look(self, text: str) -> int:
-        """Return the offset from which on the text is undecided."""
-        place, near = 0, len(text) - _LONGEST_LITERAL
-        while begun := (_TAIL.search(text, place) if place < near else None) or _BEGINS.search(text, max(place, near)):
-            place = begun.start()
-            tail = _TAIL.match(text, place)
-            end = tail.end() if tail is not None else place
-            if text[end : end + 1] == '"' and tail is not None:
-                self._wrong = self._length - len(text) + place
-                return place
-            if (tail is not None and end == len(text)) or (end >= near and is_cut(_CLOSER, text, end)):
-                return place
-            place = max(end, place + 1)
-        return len(text)
+
+@lru_cache(maxsize=64)
+def _voids(names: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(
+        rf'[{{,]\s{{0,64}}"(?:{any_of(names)})"\s{{0,8}}:\s{{0,8}}"(?:null|undefined|none|nil|nan)"', re.IGNORECASE
+    )
+
+
+def void_watcher(names: frozenset[str]) -> PatternWatcher:
+    """Return a watcher of members of these names whose value is a word for nothing: `"dir": "null"`.
+
+    A repair removes the comma before the member too.
+    """
+    return PatternWatcher(_voids(names), "{,")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from enum import Enum, auto
 
 import orjson
@@ -111,7 +111,20 @@ class Scanner:
                 case At.ESCAPE:
                     place = self._escaped(piece, place, base)
                 case At.TOKEN:
-                    place = self._scalar(piece, place, base)
+                    end = _TOKEN_BODY.match(piece, place).end()  # type: ignore[union-attr]
+                    before = len(self._token)
+                    self._token += piece[place:end]
+                    known = _agreed(self._token)
+                    if known < len(self._token):
+                        self.broken = base + place + max(known - before, 0)
+                    elif end < len(piece):
+                        if _WHOLE_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
+                            self._value_ends(base + end)
+                        else:
+                            self.broken = base + end
+                    elif len(self._token) > _LONGEST_TOKEN:
+                        self.lost = True
+                    place = end
                 case _:
                     place = _SPACE.match(piece, place).end()  # type: ignore[union-attr]
                     if self.at is At.AFTER and self._may_skip():
@@ -175,22 +188,6 @@ class Scanner:
             self.at = At.STRING
         return place + 1
 
-    def _scalar(self, piece: str, place: int, base: int) -> int:
-        end = _TOKEN_BODY.match(piece, place).end()  # type: ignore[union-attr]
-        before = len(self._token)
-        self._token += piece[place:end]
-        known = _agreed(self._token)
-        if known < len(self._token):
-            self.broken = base + place + max(known - before, 0)
-        elif end < len(piece):
-            if _WHOLE_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
-                self._value_ends(base + end)
-            else:
-                self.broken = base + end
-        elif len(self._token) > _LONGEST_TOKEN:
-            self.lost = True
-        return end
-
     # --- between tokens -----------------------------------------------------------------------------------------------
 
     def _structure(self, character: str, place: int, base: int) -> int:
@@ -214,30 +211,27 @@ class Scanner:
             self.token_at = offset
             self.at = At.STRING
         elif at in (At.VALUE, At.ITEM):
-            return self._value(character, place, offset)
+            if not self.open:
+                self.top, self.top_at = character, offset
+            if character not in '"{[-0123456789tfn':
+                self.broken = offset
+                return place
+            self.comma = None
+            self.token_at = offset
+            self._value_begins(character, offset)
+            if character == '"':
+                self.at = At.STRING
+            elif character in "{[":
+                self.open.append(character)
+                self.at = At.FIRST_KEY if character == "{" else At.ITEM
+                self.lost = len(self.open) > _DEEPEST_SCANNED
+            else:
+                self._token = ""
+                self.at = At.TOKEN
+                return place
+            return place + 1
         else:
             self.broken = offset
-        return place + 1
-
-    def _value(self, character: str, place: int, offset: int) -> int:
-        if not self.open:
-            self.top, self.top_at = character, offset
-        if character not in '"{[-0123456789tfn':
-            self.broken = offset
-            return place
-        self.comma = None
-        self.token_at = offset
-        self._value_begins(character, offset)
-        if character == '"':
-            self.at = At.STRING
-        elif character in "{[":
-            self.open.append(character)
-            self.at = At.FIRST_KEY if character == "{" else At.ITEM
-            self.lost = len(self.open) > _DEEPEST_SCANNED
-        else:
-            self._token = ""
-            self.at = At.TOKEN
-            return place
         return place + 1
 
     def _value_ends(self, offset: int) -> None:
@@ -348,7 +342,16 @@ class _Beginning:
         if level < self.levels and isinstance(part, list) and isinstance(whole, list):
             return self._rest_of_array(part, whole, level + 1)
         if level == self.levels and self.gap == "value":
-            return _rest_of_token(self.token, whole)
+            written = write(whole)
+            if not self.token:
+                return written
+            if isinstance(whole, str):
+                return _rest_of_string(self.token, whole)
+            if isinstance(whole, int | float) and not isinstance(whole, bool):
+                return "" if _has_value(self.token, whole) else _rest_of_number(self.token, whole)
+            if isinstance(whole, dict | list) or not written.startswith(self.token):
+                raise ValueError
+            return written[len(self.token) :]
         if level == self.levels and same(part, whole):
             return ""
         raise ValueError
@@ -401,19 +404,6 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 # --- scalars ----------------------------------------------------------------------------------------------------------
 
 
-def _rest_of_token(token: str, value: Json) -> str:
-    written = write(value)
-    if not token:
-        return written
-    if isinstance(value, str):
-        return _rest_of_string(token, value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return "" if _has_value(token, value) else _rest_of_number(token, value)
-    if isinstance(value, dict | list) or not written.startswith(token):
-        raise ValueError
-    return written[len(token) :]
-
-
 def _rest_of_string(token: str, value: str) -> str:
     begun = _STRING_BEGUN.fullmatch(token)
     said: str = json.loads(f'"{begun["said"]}"') if begun is not None else ""
@@ -424,7 +414,8 @@ def _rest_of_string(token: str, value: str) -> str:
         return write(left)[1:]
     if not left:
         raise ValueError
-    units = _units(left[0])
+    data = left[0].encode("utf-16-be", "surrogatepass").hex()  # two units for a character beyond the first plane
+    units = "".join(f"\\u{data[place : place + 4]}" for place in range(0, len(data), 4))
     written = write(left[0])[1:-1]
     if cut == "\\" and written.startswith("\\"):
         units = written
@@ -433,47 +424,21 @@ def _rest_of_string(token: str, value: str) -> str:
     return units[len(cut) :] + write(left[1:])[1:]
 
 
-def _units(character: str) -> str:
-    """Return a character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
-    data = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{data[place : place + 4]}" for place in range(0, len(data), 4))
-
-
 def _rest_of_number(given: str, value: float) -> str:
-    """Return the rest of an unfinished number: digits, a power of ten."""
-    if write(value).startswith(given):
-        return write(value)[len(given) :]
-    wanted = Decimal(write(value))
+    """Return the rest of an unfinished number: digits, a power of ten. The caller checks the whole."""
+    written = write(value)
+    if written.startswith(given):
+        return written[len(given) :]
     begun = _NUMBER.fullmatch(given)
     if begun is None or isinstance(value, int):
         raise ValueError
-    mantissa, power = begun[1], begun[2]
-    full = mantissa if power is not None else _digits(mantissa, wanted)
-    exponent = _power_between(Decimal(full), wanted)
-    if power is None:
-        return f"{full[len(mantissa) :]}e{exponent}"
-    for spelled in (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}"):
-        if spelled.startswith(power):
-            return spelled[len(power) :]
-    raise ValueError
-
-
-def _digits(mantissa: str, wanted: Decimal) -> str:
-    """Return the mantissa with the digits that the wanted number has beyond it."""
-    digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
-    shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
-    full = mantissa + ("" if "." in mantissa else ".") + digits[len(shown) :]
-    return f"{full}0" if full.endswith(".") else full
-
-
-def _power_between(mantissa: Decimal, wanted: Decimal) -> int:
-    if not wanted:
-        return 0
-    if not mantissa:
-        raise ValueError
-    with localcontext() as context:
-        context.prec = 100
-        ratio = (wanted / mantissa).normalize().as_tuple()
-    if ratio.digits != (1,) or ratio.sign:
-        raise ValueError
-    return int(ratio.exponent)
+    mantissa, power, wanted = begun[1], begun[2], Decimal(written)
+    if power is None:  # the mantissa gets the digits that the wanted number has beyond it
+        digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
+        shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
+        full = f"{mantissa}{'' if '.' in mantissa else '.'}{digits[len(shown) :]}"
+        full += "0" * full.endswith(".")
+        return f"{full[len(mantissa) :]}e{wanted.adjusted() - Decimal(full).adjusted()}"
+    exponent = wanted.adjusted() - Decimal(mantissa).adjusted()
+    spellings = (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}")
+    return next((spelled[len(power) :] for spelled in spellings if spelled.startswith(power)), "")

@@ -51,17 +51,12 @@ def purpose(name: str) -> Purpose:
         return "host"
     if (found := _of_word(last, words)) != "other":
         return found
-    if last in ("name", "names", "number", "list", "array"):
-        return _of_rest(words)
+    if last in ("name", "names", "number", "list", "array"):  # `file_name`, `user_names`, `path_list`
+        if len(words) == 1:
+            return "person" if words[0] == "name" else "other"
+        found = _of_word(words[-2], words)
+        return "person" if words[-1] == "name" and words[-2] in ("full", "first", "last", "user", "contact") else found
     return next((kind for word in reversed(words[:-1]) if (kind := _of_word(word, words)) == "prose"), "other")
-
-
-def _of_rest(words: tuple[str, ...]) -> Purpose:
-    """Return the purpose by the word before the last: `file_name`, `user_names`, `path_list`."""
-    if len(words) == 1:
-        return "person" if words[0] == "name" else "other"
-    found = _of_word(words[-2], words)
-    return "person" if words[-1] == "name" and words[-2] in ("full", "first", "last", "user", "contact") else found
 
 
 def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
@@ -115,7 +110,13 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
     if what == "prose":
         return None
     if what == "command":
-        return _in_command(value)
+        # Quoted or piped text does not count.
+        if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
+            return None
+        for word in value.split():
+            if (match := _PHRASES["path"].search(word)) is not None:
+                return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
+        return None
     if _PHRASES["suspect"].search(plain_value.casefold()) is None:
         return _echo(plain_value, name, what)
     if (found := _listed_sign("signs", plain_value, what, name, described)) is not None:
@@ -154,16 +155,6 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
     words = words_of(name)
     if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
         return Sign("the name of its own parameter", "medium", word=True)
-    return None
-
-
-def _in_command(value: str) -> Sign | None:
-    """Return the sign of a sample path in a command; quoted or piped text does not count."""
-    if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
-        return None
-    for word in value.split():
-        if (match := _PHRASES["path"].search(word)) is not None:
-            return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
     return None
 
 

@@ -181,36 +181,28 @@ def _plain(schema: Json, depth: int) -> Json:
             made[key] = _plain(value, depth + 1)
         else:
             made[key] = value
-    _settle_types(made)
-    _settle_bounds(made)
-    return _nullable(made) if schema.get("nullable") is True else made
-
-
-def _settle_types(schema: dict[str, Json]) -> None:
-    if "type" in schema:
-        declared = schema.pop("type")
+    if "type" in made:
+        declared = made.pop("type")
         names = declared if isinstance(declared, list) else [declared]
         known = [_ALIASES.get(name.lower()) if isinstance(name, str) else None for name in names]
         # `any`, `file`, `TYPE_UNSPECIFIED`: an unknown type forbids nothing.
         if known and None not in known:
-            schema["type"] = list(dict.fromkeys(known)) if len(set(known)) > 1 else known[0]
+            made["type"] = list(dict.fromkeys(known)) if len(set(known)) > 1 else known[0]
     # `"required": true` on a parameter is draft 3; later drafts do not define it.
-    if "required" in schema and not isinstance(schema["required"], list):
-        del schema["required"]
-    if schema.get("enum") == []:
-        del schema["enum"]
-
-
-def _settle_bounds(schema: dict[str, Json]) -> None:
+    if "required" in made and not isinstance(made["required"], list):
+        del made["required"]
+    if made.get("enum") == []:
+        del made["enum"]
     for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        flag = schema.get(exclusive)
+        flag = made.get(exclusive)
         if isinstance(flag, bool):
-            del schema[exclusive]
-            if flag and inclusive in schema:
-                schema[exclusive] = schema.pop(inclusive)
+            del made[exclusive]
+            if flag and inclusive in made:
+                made[exclusive] = made.pop(inclusive)
     # 19.99 is no multiple of 0.01 in binary; the schema wants two decimals.
-    if isinstance(schema.get("multipleOf"), float):
-        del schema["multipleOf"]
+    if isinstance(made.get("multipleOf"), float):
+        del made["multipleOf"]
+    return _nullable(made) if schema.get("nullable") is True else made
 
 
 def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
@@ -322,7 +314,10 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
     """Return the kinds of values that a schema allows."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return ANY
-    allowed = _declared(schema.get("type"))
+    declared = schema.get("type")
+    names = declared if isinstance(declared, list) else [declared]
+    found = frozenset("number" if name == "integer" else name for name in names if isinstance(name, str))
+    allowed = found if found and found <= ANY else ANY
     values = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(values, list) and values:
         allowed &= frozenset(map(kind_of, values))
@@ -368,12 +363,6 @@ def _combined(
         each for each in (own, *map(inner, _parts(schema, root)), *choices) if isinstance(each, dict)
     ]
     return {"allOf": demands} if len(demands) > 1 else demands[0] if demands else None
-
-
-def _declared(declared: Json) -> Kinds:
-    names = declared if isinstance(declared, list) else [declared]
-    found = frozenset("number" if name == "integer" else name for name in names if isinstance(name, str))
-    return found if found and found <= ANY else ANY
 
 
 def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
@@ -450,7 +439,11 @@ def match(written: str, declared: Iterable[str]) -> Match | None:
         names = folded.get(_fold(reading), ())
         if len(names) == 1:
             return Match(names[0], why)
-    return _by_tail(written, offered)
+    name = resolve(written, offered)
+    if name not in offered:
+        return None
+    certain = _MCP.match(written) is not None or _MCP.match(name) is not None
+    return Match(name, "another namespace", certain)
 
 
 def _readings(written: str) -> Iterator[tuple[str, str]]:
@@ -478,15 +471,6 @@ def _bare(name: str) -> str:
     name = _COUNTER.sub("", name)
     prefix = _PREFIX.match(name)
     return name[prefix.end() :] if prefix and prefix.end() < len(name) else name
-
-
-def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
-    """Return the only declared name with the same last segment, if one of the two has a namespace that the other lacks."""
-    name = resolve(written, offered)
-    if name not in offered:
-        return None
-    certain = _MCP.match(written) is not None or _MCP.match(name) is not None
-    return Match(name, "another namespace", certain)
 
 
 def tails(name: str) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool)
         if reader.char(edge) in ("{", "`"):
             _read_deepseek_body(reader, first, section)
         else:
-            section.calls.append(reader.call(first, None, complete=False))
+            section.add(reader.call(first, None, complete=False), edge)
         return
     section.end = separator.end()
     if first not in _TYPES:
@@ -106,8 +106,8 @@ def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> N
         at = reader.space(fence.end())
     section.fenced = fence is not None if section.fenced is None else section.fenced
     arguments = read_arguments(reader, at, _DEEPSEEK.token, starts='{["', to_stop=True)
-    section.end = arguments.end if fence is None else reader.after(_DEEPSEEK.fence_end, arguments.end)
-    section.calls.append(reader.call(name, arguments.value, complete=arguments.complete))
+    end = arguments.end if fence is None else reader.after(_DEEPSEEK.fence_end, arguments.end)
+    section.add(reader.call(name, arguments.value, complete=arguments.complete), end)
 
 
 _PLAMO = table(__name__, "plamo")
@@ -133,8 +133,8 @@ def read_plamo(reader: Reader, position: int) -> Reading:
             constraint = reader.match(_PLAMO.constraint, at) or reader.match(_PLAMO.bare_type, at)
             arguments = read_arguments(reader, constraint.end() if constraint else at, _PLAMO.token)
             complete = arguments.complete and name is not None
-            run.calls.append(reader.call(name or "", arguments.value, complete=complete))
-            run.end, name = arguments.end, None
+            run.add(reader.call(name or "", arguments.value, complete=complete), arguments.end)
+            name = None
         elif kind == "end" and part == "requests":
             break
         at = reader.space(run.end)
@@ -156,14 +156,12 @@ def read_qwen_agent(reader: Reader, position: int) -> Reading:
     if at < reader.dead.get("qwen_agent_flower", 0):
         return None
     while function := reader.match(_QWEN_AGENT.last_function if reader.over else _QWEN_AGENT.function, at):
-        run.end = function.end()
-        if label := reader.match(_QWEN_AGENT.arguments, run.end):
-            arguments = read_arguments(reader, reader.space(label.end()), _QWEN_AGENT.stop)
-            run.end = arguments.end
-            run.calls.append(reader.call(function["name"], arguments.value, complete=arguments.complete))
-        else:
-            run.calls.append(reader.call(function["name"], None, complete=False))
-        at = reader.space(run.end)
+        value: Json = None
+        end, complete = function.end(), False
+        if label := reader.match(_QWEN_AGENT.arguments, end):
+            value, end, complete = read_arguments(reader, reader.space(label.end()), _QWEN_AGENT.stop)
+        run.add(reader.call(function["name"], value, complete=complete), end)
+        at = reader.space(end)
     # Undoing escapes breaks arguments that were encoded twice; the markers have nothing to escape.
     if not run.calls or (reader.view.decoded and not all(call.complete for call in run.calls)):
         return None
@@ -224,25 +222,22 @@ def read_inkling(reader: Reader, position: int) -> Reading:
     start = reader.match(_INKLING.start, position)
     if start is None:
         return None
-    run = _read_inkling_calls(reader, start)
+    at = reader.space(start.end())
+    name = start["name"] or ""
+    run: Calls | None = None
+    if start["form"] == "json" and reader.char(at) in ("{", "["):
+        alone = reader.json(at) if name else None  # the arguments themselves, under a header with the name
+        value = alone.value if alone is not None else None
+        if alone is not None and isinstance(value, dict) and not _names_tool(value):
+            run = Calls(alone.end, [reader.call(name, value, complete=True)])
+        else:  # the call, or several calls, which no template writes
+            run = read_calls(reader, at, _INKLING.stop, (_INKLING.start,))
+    if run is None:
+        run = Calls(reader.stop(reader.next(_INKLING.stop, at)))
+        run.calls += [reader.call(name, None, complete=False)] if name else []
     cut = reader.is_cut(_INKLING.closer, reader.space(run.end))
     end = reader.size if cut else reader.past(run.end, _INKLING.closer)
     return reader.block("inkling", position, end, run.calls)
-
-
-def _read_inkling_calls(reader: Reader, start: Match) -> Calls:
-    """Read the call, or several calls, which no template writes."""
-    at = reader.space(start.end())
-    name = start["name"] or ""
-    if start["form"] == "json" and reader.char(at) in ("{", "["):
-        alone = reader.json(at) if name else None  # the arguments themselves, under a header with the name
-        if alone is not None and not alone.failed and isinstance(alone.value, dict) and not _names_tool(alone.value):
-            return Calls(alone.end, [reader.call(name, alone.value, complete=True)])
-        found = read_calls(reader, at, _INKLING.stop, (_INKLING.start,))
-        if found is not None:
-            return found
-    end = reader.stop(reader.next(_INKLING.stop, at))
-    return Calls(end, [reader.call(name, None, complete=False)] if name else [])
 
 
 def _names_tool(value: Mapping[str, object]) -> bool:
@@ -340,8 +335,7 @@ def _read_call(reader: Reader, section: _Section, *, only_with_header: bool = Fa
         if kind == "begin":
             section.end = stop
         elif not only_with_header and not reader.open and _K2.header_shape.fullmatch(header):
-            section.calls.append(reader.call(header, None, complete=False, native_id=header))
-            section.end = stop
+            section.add(reader.call(header, None, complete=False, native_id=header), stop)
         return
     _read_arguments(reader, token.end() if token is not None else stop, header, section)
 
@@ -387,13 +381,14 @@ def _read_arguments(reader: Reader, start: int, header: str, section: _Section) 
         value, section.end, complete = read_arguments(
             reader, reader.after(_K2.fence, at), _K2.token, starts='{["', to_stop=True
         )
+    name = header
     nameless = not header or header.isdecimal() or (_K2.foreign_id.fullmatch(header) and header not in reader.tools)
+    if nameless and isinstance(value, dict):
+        name = declared.infer(reader.tools.values(), value, empty=True) or header
     if nameless and value is None:  # no name has been read that could be a stranger's
         section.calls.append(NativeCall(header, None, header or None, complete=False))
     else:
-        fits = nameless and isinstance(value, dict)
-        name = declared.infer(reader.tools.values(), value, empty=True) if fits and isinstance(value, dict) else None
-        section.calls.append(reader.call(name or header, value, complete=complete, native_id=header or None))
+        section.calls.append(reader.call(name, value, complete=complete, native_id=header or None))
     _close_call(reader, section)
 
 
@@ -409,22 +404,20 @@ _K3 = table(__name__, "kimi_k3")
 def read_kimi_k3(reader: Reader, position: int) -> Reading:
     channel = Calls(reader.after(_K3.tools, position))
     opened = channel.end > position
-    while call := reader.follow(_K3.call, channel.end):
-        channel.end = call.end()
-        _read_tagged_call(reader, call, channel)
-        if not channel.calls[-1].complete:
-            break
+    while (call := reader.follow(_K3.call, channel.end)) and _read_tagged_call(reader, call, channel):
+        pass
     if not opened and not channel.calls:
         return None
     end = reader.past(reader.past(channel.end, _K3.tools_end), _K3.message_end)
     return reader.block("kimi_k3_xtml", position, end, channel.calls)
 
 
-def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> None:
+def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> bool:
     attributes = _attributes(call)
     name = attributes.get("tool") or attributes.get("name") or ""
     arguments: dict[str, Json] = {}
     whole = bool(name)
+    channel.end = call.end()
     while whole and (argument := reader.follow(_K3.argument, channel.end)):
         stop = reader.first((_K3.argument_end, _K3.tag), argument.end())
         if stop is None:
@@ -434,23 +427,16 @@ def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> None:
         text = reader.value(argument.end(), stop.start())
         arguments[described.get("key") or described.get("name") or ""] = _typed(text, described.get("type"))
         channel.end = reader.after(_K3.argument_end, stop.start())
-    if whole and not arguments:
-        arguments = _read_object(reader, channel)
+    if whole and not arguments:  # one object in place of the tags
+        at = reader.space(channel.end)
+        decoded = reader.json(at) if reader.char(at) == "{" else None
+        if decoded is not None and isinstance(decoded.value, dict):
+            channel.end, arguments = decoded.end, decoded.value
     if whole and (closer := reader.follow(_K3.call_end, channel.end)):
         channel.end = closer.end()
     else:
         whole = whole and _is_whole(reader, channel, arguments)
-    channel.calls.append(reader.call(name, arguments, complete=whole and "" not in arguments))
-
-
-def _read_object(reader: Reader, channel: Calls) -> dict[str, Json]:
-    """Read the arguments as one object in place of the tags."""
-    at = reader.space(channel.end)
-    decoded = reader.json(at) if reader.char(at) == "{" else None
-    if decoded is None or not isinstance(decoded.value, dict):
-        return {}
-    channel.end = decoded.end
-    return decoded.value
+    return channel.add(reader.call(name, arguments, complete=whole and "" not in arguments), channel.end)
 
 
 def _is_whole(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> bool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from wirelint.dialects import declared, json_blocks
 from wirelint.dialects.json_calls import read_calls, read_enclosed
@@ -31,13 +30,17 @@ _PARAMETERS = ("parameter", "param", "argument", "arg")
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
-    """The compiled tags of a family.
+class Grammar:
+    """The tags and rules of a family.
 
-    `call` has the groups `name` and `tag`, and may have `ns` (prefix), `id`, `empty`; `word` is the proper tag.
-    `wrapper` has the group `name`. `first_parameter` decides which `tags` follow.
+    `prefixed`: the dialect of calls whose tags carry a prefix. `call` has the groups `name` and `tag`, and may have `ns`
+    (prefix), `id`, `empty`; `word` is the proper tag. `wrapper` has the group `name`. `first_parameter` decides which
+    `tags` follow; `parameters` are those allowed. `other_bodies`: calls without parameter tags count too. `tier`: in a
+    `sentinel`, calls of unknown tools count however they end.
     """
 
+    dialect: str
+    prefixed: str
     word: str
     call: Pattern
     call_end: Pattern
@@ -45,66 +48,27 @@ class Spelling:
     wrapper_end: Pattern
     first_parameter: Pattern
     tags: Mapping[str, Tags]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """The grammar of a family.
-
-    `prefixed`: the dialect of calls whose tags carry a prefix. `parameters`: the tags of parameters. `other_bodies`: calls
-    without parameter tags count too. `tier`: in a `sentinel`, calls of unknown tools count however they end.
-    """
-
-    dialect: str
-    prefixed: str
-    spelling: Spelling
-    parameters: tuple[str, ...] = _PARAMETERS
+    parameters: tuple[str, ...]
     other_bodies: bool = True
     tier: Tier = "generic"
 
 
-@dataclass(slots=True)
-class _Run(Calls):
-    """Sibling calls. `prefixed`: the tag of one carries a prefix."""
+def grammar(table: Table, row: str = "invoke", spelling: str = "spelling", of: Table | None = None) -> Grammar:
+    """Return the grammar in a family's table; `invoke.toml` describes its keys.
 
-    prefixed: bool = False
-
-
-def spelling(table: Table, row: str = "spelling") -> Spelling:
-    """Compile the spelling in a family's table; `invoke.toml` describes its keys."""
-    data: dict[str, Any] = {"parameters": _PARAMETERS, **_ANTHROPIC.templates["defaults"], **table.data[row]}
-    parts = {key: table.source(value) for key, value in data.items() if isinstance(value, str)}
-    parts["inner"] = parts.get("parameter_prefix", parts["prefix"])
-    parts["closing"] = parts.get("closing_prefix", parts["prefix"])
-    parts["any_parameter"] = "|".join(data["parameters"])
-    made = _ANTHROPIC.expand("spelling", parts)
-
-    def tags(parameter: str) -> Tags:
-        one = _ANTHROPIC.expand("parameter", {**parts, "parameter": parameter})
-        return Tags(
-            call=made["call"],
-            parameter=one["parameter"],
-            parameter_end=one["parameter_end"],
-            call_end=made["call_end"],
-            wrapper_end=made["wrapper_end"],
-            cdata=data.get("cdata", False),
-            other_end=one["other_end"] if "closing_prefix" in data else None,
+    `of`: the table with the spelling, by default the family's own one, or that of plain tags.
+    """
+    rules, spelt = table.data[row], (of or table).data.get(spelling, _ANTHROPIC.data["spelling"])
+    words = spelt.get("parameters", _PARAMETERS)
+    made = table.filled("spelling", spelt | {"any_parameter": "|".join(words)})
+    tags = {}
+    for word in words:
+        one = table.filled("parameter", spelt | {"parameter": word}).patterns
+        tags[word] = Tags(
+            made.call, call_end=made.call_end, wrapper_end=made.wrapper_end, **one, cdata="cdata" in spelt
         )
-
-    by_tag = {parameter: tags(parameter) for parameter in data["parameters"]}
-    return Spelling(word=data["word"], tags=by_tag, **made)
-
-
-def grammar(table: Table, row: str = "invoke", *, spelt: str = "spelling") -> Grammar:
-    """Return the grammar in a family's table, by default with the table's own spelling, or else that of plain tags."""
-    data: dict[str, Any] = dict(table.data[row])
-    data["parameters"] = tuple(data.get("parameters", _PARAMETERS))
-    data.setdefault("prefixed", data["dialect"])
-    return Grammar(spelling=spelling(table, spelt) if spelt in table.data else PLAIN, **data)
-
-
-PLAIN = spelling(_ANTHROPIC)
-"""Plain tags, which may carry the prefix `antml:` or `mm:`."""
+    rules = {"prefixed": rules["dialect"], **rules, "parameters": tuple(rules.get("parameters", _PARAMETERS))}
+    return Grammar(word=made.data["word"], tags=tags, **made.patterns, **rules)
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
@@ -112,47 +76,39 @@ def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
     at = start = position
     if stray := reader.match(_STRAY, position):
         at, start = stray.end(), stray.start("word")
-    wrapper = reader.match(grammar.spelling.wrapper, at)
-    if wrapper is not None:
-        at = reader.space(wrapper.end())
-    run = _Run(at)
-    _read_calls(reader, run, grammar, wrapped=wrapper is not None)
-    if not run.calls:
+    wrapper = reader.match(grammar.wrapper, at)
+    prefixed = wrapper is not None and wrapper["name"].startswith(("antml:", "mm:"))
+    at = end = reader.space(wrapper.end()) if wrapper is not None else at
+    calls: list[NativeCall] = []
+    while opener := reader.match(grammar.call, at):
+        read = _read_call(reader, opener, grammar, wrapped=wrapper is not None)
+        if read is None:
+            break
+        call, end = read
+        calls.append(call)
+        prefixed |= bool(opener["ns"])
+        if not call.complete:
+            break
+        at = reader.space(end)
+    if not calls:
         return None
     if reader.char(start) in " \t":
         start = reader.space(start)
-    end = reader.past(run.end, grammar.spelling.wrapper_end, _CUT_CLOSER)
-    prefixed = run.prefixed or (wrapper is not None and wrapper["name"].startswith(("antml:", "mm:")))
-    return reader.block(grammar.prefixed if prefixed else grammar.dialect, start, end, run.calls, grammar.tier)
+    end = reader.past(end, grammar.wrapper_end, _CUT_CLOSER)
+    return reader.block(grammar.prefixed if prefixed else grammar.dialect, start, end, calls, grammar.tier)
 
 
-def _read_calls(reader: Reader, run: _Run, grammar: Grammar, *, wrapped: bool) -> None:
-    """Read the calls at the end of the run, one after another."""
-    at = run.end
-    while opener := reader.match(grammar.spelling.call, at):
-        read = _read_call(reader, opener, grammar, wrapped=wrapped)
-        if read is None:
-            return
-        call, body = read
-        run.calls.append(call)
-        run.end = body.end
-        run.prefixed |= bool(opener["ns"])
-        if not call.complete:
-            return
-        at = reader.space(run.end)
-
-
-def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
+def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, int] | None:
+    """Return the call and its end."""
     written = opener["name"].strip()
     tool = reader.tool(written)
-    word = grammar.spelling.word
-    if not is_name(written) or (opener["tag"] != word and (tool is None or not _is_near(opener["tag"], word))):
+    if not is_name(written) or not _is_proper(opener["tag"], grammar.word, typo=tool is not None):
         return None
     body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped)
     if body is None:
         return None
     complete = not body.cut and (body.closed or not body.empty)
-    return reader.call(written, body.arguments(tool), complete=complete, native_id=opener["id"]), body
+    return reader.call(written, body.arguments(tool), complete=complete, native_id=opener["id"]), body.end
 
 
 def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Grammar, *, wrapped: bool) -> Body | None:
@@ -160,12 +116,10 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     if opener["empty"]:
         return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
-    parameter = reader.match(grammar.spelling.first_parameter, at)
-    if parameter is None and not grammar.other_bodies:
+    parameter = reader.match(grammar.first_parameter, at)
+    if not grammar.other_bodies if parameter is None else parameter["tag"] not in grammar.parameters:
         return None
-    if parameter is not None and parameter["tag"] not in grammar.parameters:
-        return None
-    tags = grammar.spelling.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
+    tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
     if not known and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
@@ -180,8 +134,10 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     return body
 
 
-def _is_near(word: str, other: str) -> bool:
-    """Return True if two words are at most two edits apart (a swap of neighbours is one)."""
+def _is_proper(word: str, other: str, *, typo: bool) -> bool:
+    """Return True for the same word, with `typo` for one at most two edits apart (a swap of neighbours is one)."""
+    if word == other or not typo:
+        return word == other
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(word, 1):
@@ -230,7 +186,7 @@ def read_dots(reader: Reader, position: int) -> Reading:
 
 _DSML = table(__name__, "dsml")
 _MARKED = grammar(_DSML)
-_BLOCK_MARKED = replace(_MARKED, spelling=spelling(_DSML, "block_marked"))  # the invokes carry no marker
+_BLOCK_MARKED = grammar(_DSML, spelling="block_marked")  # the invokes carry no marker
 _DSML_OBJECTS = json_blocks.grammar(_DSML)
 _PROPER_MARKS = frozenset({"<｜DSML｜", "</｜DSML｜", "<｜GCML｜", "</｜GCML｜"})
 
@@ -267,7 +223,7 @@ def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
 
 _GROK = table(__name__, "grok")
 _GROK_PREFIXED = grammar(_GROK)
-_GROK_PLAIN = grammar(_GROK, "plain", spelt="plain_spelling")
+_GROK_PLAIN = grammar(_GROK, "plain", "plain_spelling")
 _GROK_OBJECTS = json_blocks.grammar(_GROK)
 
 
@@ -285,7 +241,7 @@ def read_grok(reader: Reader, position: int) -> Reading:
 
 _MUSE = table(__name__, "muse")
 _MUSE_PREFIXED = grammar(_MUSE)
-_MUSE_PLAIN = replace(_MUSE_PREFIXED, spelling=spelling(_MUSE, "plain_spelling"))
+_MUSE_PLAIN = grammar(_MUSE, spelling="plain_spelling")
 
 
 def read_muse(reader: Reader, position: int) -> Reading:
@@ -305,7 +261,7 @@ def read_muse(reader: Reader, position: int) -> Reading:
 
 _STEP = table(__name__, "step")
 _STEP_PREFIXED = grammar(_STEP)
-_STEP_PLAIN = replace(_STEP_PREFIXED, spelling=PLAIN)  # between its tokens a call may lack the prefix
+_STEP_PLAIN = grammar(_STEP, of=_ANTHROPIC)  # between its tokens a call may lack the prefix
 
 
 def read_step(reader: Reader, position: int) -> Reading:
@@ -333,7 +289,7 @@ def read_step(reader: Reader, position: int) -> Reading:
 
 _MINIMAX = table(__name__, "minimax")
 _M2 = grammar(_MINIMAX)
-_M2_BARE = replace(_M2, spelling=replace(_M2.spelling, wrapper=_MINIMAX.bare_wrapper), tier="generic")
+_M2_BARE = replace(_M2, wrapper=_MINIMAX.bare_wrapper, tier="generic")
 _CALLS = frozenset({"tool_call", "tool_calls"})
 _DEEPEST = 32
 
@@ -341,8 +297,8 @@ _DEEPEST = 32
 def read_minimax(reader: Reader, position: int) -> Reading:
     if mark := reader.match(_MINIMAX.mark, position):
         return _read_marked(reader, mark)
-    if wrapper := reader.match(_M2.spelling.wrapper, position):
-        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.spelling.wrapper,)):
+    if wrapper := reader.match(_M2.wrapper, position):
+        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,)):
             return reader.block("minimax_m2", position, found.end, found.calls)
         if reading := read(reader, position, _M2):
             return reading

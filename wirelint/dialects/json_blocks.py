@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirelint.dialects import declared, json_calls
-from wirelint.dialects.reader import Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier
+from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier
 from wirelint.dialects.tables import Table, table
 
 _FENCE = re.compile(r"`{3,}[a-zA-Z]{0,8}\s*")
@@ -131,13 +131,9 @@ _ROW = frozenset({"tool_call_id", "tool_name", "parameters"})
 def read_cohere(reader: Reader, position: int) -> Reading:
     if opener := reader.match(_ACTION_FENCE.opener, position):
         return None if reader.match(_COHERE.react, opener.end()) else read(reader, position, _ACTION_FENCE)
-    if reader.match(_COHERE.bare_list, position):
-        return _read_bare_list(reader, position)
-    return read(reader, position, _ACTION)
-
-
-def _read_bare_list(reader: Reader, position: int) -> Reading:
-    """Read the list without its tokens: of declared tools only, and whole."""
+    if reader.match(_COHERE.bare_list, position) is None:
+        return read(reader, position, _ACTION)
+    # The list without its tokens: of declared tools only, and whole.
     decoded = reader.json(position)
     if decoded.failed or not isinstance(decoded.value, list):
         return None
@@ -153,20 +149,13 @@ _GRANITE_TOKEN, _GRANITE_TAG = grammar(_GRANITE), grammar(_GRANITE, "tag")
 
 
 def read_granite(reader: Reader, position: int) -> Reading:
-    if opener := reader.match(_GRANITE.opener, position):
-        return _read_granite_object(reader, opener)
-    found = read(reader, position, _GRANITE_TOKEN) or read(reader, position, _GRANITE_TAG)
-    return found if found is None or not _is_closed(reader, found) else None
-
-
-def _is_closed(reader: Reader, found: Found | Skip) -> bool:
-    """Return True if the block has a closer, which Granite's own grammar lacks."""
-    if isinstance(found, Found) and not all(call.complete for call in found.calls):
-        return reader.next(_GRANITE.any_closer, found.start) is not None
-    return reader.match(_GRANITE.closer, found.end) is not None
-
-
-def _read_granite_object(reader: Reader, opener: Match) -> Reading:
+    opener = reader.match(_GRANITE.opener, position)
+    if opener is None:
+        reading = read(reader, position, _GRANITE_TOKEN) or read(reader, position, _GRANITE_TAG)
+        # A block with a closer, which Granite's own grammar lacks, is another family's.
+        if isinstance(reading, Found) and not all(call.complete for call in reading.calls):
+            return reading if reader.next(_GRANITE.any_closer, reading.start) is None else None
+        return reading if reading and reader.match(_GRANITE.closer, reading.end) is None else None
     found = json_calls.read_quoted(reader, opener.end())
     if found is not None:
         found.canonical &= not opener["joint"]
@@ -264,36 +253,26 @@ _TOOL_CALLS = table(__name__, "tool_calls")
 
 
 def read_tool_calls(reader: Reader, position: int) -> Reading:
-    opener = reader.match(_TOOL_CALLS.opener, position)
-    if opener is None:
-        return _read_tagged(reader, position)
-    found = json_calls.read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
-    if found is None:
-        return None
-    whole = found.closed and all(call.complete for call in found.calls)
-    if not (reader.declares_any(found.calls) or whole or reader.stand_ins(found.calls)):
-        return None
-    end = found.end if found.closed or not reader.over else reader.past(found.end, _TOOL_CALLS.cut_closer)
-    return reader.block("tool_calls_array" if found.array else "minimax_m1", position, end, found.calls, "generic")
-
-
-def _read_tagged(reader: Reader, position: int) -> Reading:
-    """Read objects that are in separate tags."""
+    if opener := reader.match(_TOOL_CALLS.opener, position):
+        found = json_calls.read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
+        if found is None:
+            return None
+        whole = found.closed and all(call.complete for call in found.calls)
+        if not (reader.declares_any(found.calls) or whole or reader.stand_ins(found.calls)):
+            return None
+        end = found.end if found.closed or not reader.over else reader.past(found.end, _TOOL_CALLS.cut_closer)
+        return reader.block("tool_calls_array" if found.array else "minimax_m1", position, end, found.calls, "generic")
     wrapper = reader.match(_TOOL_CALLS.wrapper, position)
-    calls: list[NativeCall] = []
-    end = wrapper.end() if wrapper is not None else position
-    while wrapper is not None and (inner := reader.follow(_TOOL_CALLS.inner, end)):
+    run, closed = Calls(wrapper.end() if wrapper is not None else position), wrapper is not None
+    while closed and (inner := reader.follow(_TOOL_CALLS.inner, run.end)):  # objects in separate tags
         found = json_calls.read_calls(reader, inner.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.inner,))
         if found is None:
             break
-        calls += found.calls
         json_calls.close(reader, found, _TOOL_CALLS.inner_closer)
-        end = found.end
-        if not found.closed:
-            break
-    if not reader.declares_any(calls):
+        run, closed = Calls(found.end, run.calls + found.calls), found.closed
+    if not reader.declares_any(run.calls):
         return None
-    return reader.block("tool_calls_array", position, reader.past(end, _TOOL_CALLS.closer), calls, "generic")
+    return reader.block("tool_calls_array", position, reader.past(run.end, _TOOL_CALLS.closer), run.calls, "generic")
 
 
 _GIGACHAT = table(__name__, "gigachat")
@@ -370,20 +349,16 @@ def _read_marked(reader: Reader, position: int, start: Match) -> Reading:
     end = reader.after(_MISTRAL.more, start.end()) if start["closed"] else start.end()
     if reader.match(_MISTRAL.array_start, end):
         return read_array(reader, position, end, _ARRAY)
-    if header := reader.match(_MISTRAL.header, end):
-        return _read_named(reader, position, header)
-    return _read_cut(reader, position, end) if start["closed"] else None
-
-
-def _read_named(reader: Reader, start: int, header: Match) -> Reading:
-    """Read a name, perhaps an id, and the arguments."""
+    header = reader.match(_MISTRAL.header, end)  # a name, perhaps an id
+    if header is None:
+        return _read_cut(reader, position, end) if start["closed"] else None
     arguments = json_calls.read_arguments(reader, header.end(), _MISTRAL.stop)
     # Undoing escapes breaks arguments that were encoded twice; the marker has nothing to escape.
     if not arguments.complete and (reader.view.decoded or _is_description(reader, header, arguments.end)):
         return None
     call = reader.call(header["name"], arguments.value, complete=arguments.complete, native_id=header["id"] or None)
     dialect = "mistral_v11" if header["id"] is not None else "mistral_v13"
-    return reader.block(dialect, start, arguments.end, (call,))
+    return reader.block(dialect, position, arguments.end, (call,))
 
 
 def _is_description(reader: Reader, header: Match, end: int) -> bool:
@@ -444,15 +419,12 @@ def _read_bare(reader: Reader, position: int) -> Reading:
     """Read `lookup{…}` as the whole message: a server has dropped the special tokens."""
     if not reader.tools or not reader.begins(position):
         return None
-    pattern = _MISTRAL.pattern_for(reader, "bare")
-    calls: list[NativeCall] = []
-    end = position
-    while name := reader.match(pattern, end):
+    run = Calls(position)
+    while name := _MISTRAL.named(reader, "bare", run.end):
         decoded = reader.json(name.end())
         if decoded.failed or not declared.fits(reader.tool(name["name"]), decoded.value):
             return None
-        calls.append(reader.call(name["name"], decoded.value, complete=True))
-        end = decoded.end
-    if not calls or not reader.is_whole(position, end):
+        run.add(reader.call(name["name"], decoded.value, complete=True), decoded.end)
+    if not run.calls or not reader.is_whole(position, run.end):
         return None
-    return reader.block("mistral_v13", position, end, calls, "weak")
+    return reader.block("mistral_v13", position, run.end, run.calls, "weak")

@@ -64,7 +64,7 @@ class JsonCalls(Calls):
     canonical: bool = True
     closed: bool = False
 
-    def add(self, calls: list[NativeCall], end: int, *, canonical: bool) -> None:
+    def extend(self, calls: list[NativeCall], end: int, *, canonical: bool) -> None:
         self.calls += calls
         self.values += 1
         self.canonical &= canonical
@@ -145,7 +145,7 @@ def read_calls(
         calls, canonical = calls_of(reader, decoded.value, keys)
         if not calls:
             break
-        found.add(calls, decoded.end, canonical=canonical and decoded.healthy)
+        found.extend(calls, decoded.end, canonical=canonical and decoded.healthy)
         at = _after_comma(reader, decoded.end)
     return found if found.calls else None
 
@@ -162,7 +162,7 @@ def read_quoted(reader: Reader, position: int) -> JsonCalls | None:
     found = JsonCalls(position)
     end = tail.end() if tail is not None else decoded.end
     call = reader.call(head["name"], decoded.value, complete=True)
-    found.add([call], end, canonical=decoded.healthy and tail is not None)
+    found.extend([call], end, canonical=decoded.healthy and tail is not None)
     return found
 
 
@@ -201,7 +201,7 @@ def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Patter
     if inside:  # the elements before the damage are whole
         at = _read_elements(reader, at + 1, found, keys)
     if quoted := read_quoted(reader, at):
-        found.add(quoted.calls, quoted.end, canonical=False)
+        found.extend(quoted.calls, quoted.end, canonical=False)
         return
     rest = inside and reader.char(at) == "{"
     if rest and _read_repaired(reader, at, found, keys, end, missing=end if closed else 1):
@@ -209,7 +209,7 @@ def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Patter
     found.canonical = False
     written = (_WRITTEN_KEY if keys.keyed else _WRITTEN_NAME).search(reader.view.text, at, end)
     if written is not None and not ELLIPSIS.search(reader.view.text, at, end):
-        found.add([reader.call(written[1], None, complete=False)], end, canonical=False)
+        found.extend([reader.call(written[1], None, complete=False)], end, canonical=False)
 
 
 def _read_repaired(reader: Reader, at: int, found: JsonCalls, keys: Keys, end: int, *, missing: int) -> bool:
@@ -220,7 +220,7 @@ def _read_repaired(reader: Reader, at: int, found: JsonCalls, keys: Keys, end: i
         return False  # cut off before its arguments
     calls, _ = calls_of(reader, repaired.value, keys)
     if calls:
-        found.add(calls, repaired.end, canonical=False)
+        found.extend(calls, repaired.end, canonical=False)
     return bool(calls)
 
 
@@ -240,7 +240,7 @@ def _read_elements(reader: Reader, at: int, found: JsonCalls, keys: Keys) -> int
         calls, _ = ([], False) if decoded.failed else calls_of(reader, decoded.value, keys)
         if not calls:
             break
-        found.add(calls, decoded.end, canonical=False)
+        found.extend(calls, decoded.end, canonical=False)
         at = _after_comma(reader, decoded.end)
     return at
 

@@ -37,17 +37,20 @@ class _Values(Calls):
 def read_bare_json(reader: Reader, position: int) -> Reading:
     if not reader.tools:
         return None
-    if fence := reader.match(_BARE.fence, position):
-        return _read_fenced(reader, fence)
-    start = reader.space(position)
-    if reader.char(start) not in ("{", "[") or not reader.begins(start):
+    fence = reader.match(_BARE.fence, position)
+    start = fence.end() if fence is not None else reader.space(position)
+    if fence is None and (reader.char(start) not in ("{", "[") or not reader.begins(start)):
         return None
     head = _BARE.named(reader, "head", start)
-    if head is None or _BARE.llama.match(head[0]):
+    if head is None or (fence is None and _BARE.llama.match(head[0])):
         return None
-    found = _read_values(reader, head)
+    found = _read_values(reader, head, fenced=fence is not None)
     if found is None:
         return None
+    if fence is not None:
+        end = reader.after(_BARE.fence_end, found.end)
+        closed = end > found.end or reader.ended(reader.space(end))
+        return reader.block("fenced_json_call", position, end, found.calls, "weak") if closed else None
     surplus = reader.match(_BARE.surplus, found.end)
     end = surplus.end() if surplus is not None and surplus[0].strip() else found.end
     if not reader.is_whole(start, end):
@@ -56,18 +59,7 @@ def read_bare_json(reader: Reader, position: int) -> Reading:
     return reader.block("bare_json_array" if plain else "generic_json_envelope", position, end, found.calls, "weak")
 
 
-def _read_fenced(reader: Reader, fence: Match) -> Reading:
-    head = _BARE.named(reader, "head", fence.end())
-    found = _read_values(reader, head, fenced=True) if head is not None else None
-    if found is None:
-        return None
-    end = reader.after(_BARE.fence_end, found.end)
-    if end == found.end and not reader.ended(reader.space(end)):
-        return None
-    return reader.block("fenced_json_call", fence.start(), end, found.calls, "weak")
-
-
-def _read_values(reader: Reader, head: Match, *, fenced: bool = False) -> _Values | None:
+def _read_values(reader: Reader, head: Match, *, fenced: bool) -> _Values | None:
     """Read the values from a position on; None unless each is a call, or the beginning of one."""
     found = _Values(head.start())
     at = head.start()
@@ -101,8 +93,7 @@ def _read_damaged_value(reader: Reader, at: int, head: Match, found: _Values, *,
     quoted = _LAST_QUOTED.search(head[0])
     if quoted is None or reader.tool(quoted[1]) is None:
         return None
-    found.calls.append(reader.call(quoted[1], None, complete=False))
-    found.end = reader.size
+    found.add(reader.call(quoted[1], None, complete=False), reader.size)
     return found
 
 
@@ -153,10 +144,6 @@ def read_llama(reader: Reader, position: int) -> Reading:
         return _read_tag(reader, tag)
     if function := reader.match(_LLAMA.function, position):
         return _read_function(reader, function)
-    return _read_message(reader, position)
-
-
-def _read_message(reader: Reader, position: int) -> Reading:
     if not reader.tools or not reader.begins(position) or position < reader.dead.get("llama3_json", 0):
         return None
     at = reader.space(position)
@@ -203,8 +190,7 @@ def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
         return
     head = reader.match(_LLAMA.written_head, at)
     if head is not None:
-        read.calls.append(reader.call(head["name"], None, complete=False))
-        read.end, read.cut = end, True
+        read.cut = not read.add(reader.call(head["name"], None, complete=False), end)
 
 
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
@@ -221,26 +207,19 @@ def _read_tag(reader: Reader, tag: Match) -> Reading:
         read = _read_objects(reader, at)
         if read.calls:
             return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
-    code = _read_methods(reader, at) if reader.match(_LLAMA.method, at) else _read_code(reader, at)
-    # The tag alone if no call follows, as in a text about it.
-    end, calls = (code.end, code.calls) if code is not None else (tag.end(), [])
-    return reader.block("llama3_python_tag_builtin", tag.start(), end, calls)
-
-
-def _read_methods(reader: Reader, at: int) -> Calls:
-    """Read calls of built-in tools, written as methods: `brave_search.call(query="tides")`."""
     run = Calls(at)
-    while method := reader.match(_LLAMA.method, at):
+    joint: Match | None = tag
+    # Calls of built-in tools, written as methods: `brave_search.call(query="tides")`.
+    while joint is not None and (method := reader.match(_LLAMA.method, at)):
         call = python_calls.read_call(reader, at)
         if call is None:
             break
-        run.calls.append(call.native(reader, method["name"]))
-        run.end = call.end
+        run.add(call.native(reader, method["name"]), call.end)
         joint = reader.match(_LLAMA.method_joint, run.end) if call.closed else None
-        if joint is None:
-            break
-        at = joint.end()
-    return run
+        at = joint.end() if joint is not None else at
+    # The tag alone if no call follows, as in a text about it.
+    code = run if run.calls else _read_code(reader, at) or Calls(tag.end())
+    return reader.block("llama3_python_tag_builtin", tag.start(), code.end, code.calls)
 
 
 def _read_code(reader: Reader, at: int) -> Calls | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.json_calls import Arguments, Keys, calls_of, whole_value
-from wirelint.dialects.reader import Found, Match, NativeCall, Reader, Reading, Tier
+from wirelint.dialects.reader import Found, Match, Reader, Reading, Tier
 from wirelint.dialects.tables import table
-from wirelint.model import Json
 
 _HARMONY = table(__name__, "harmony")
 _FARTHEST = 1 << 15
@@ -19,11 +20,9 @@ def read_harmony(reader: Reader, position: int) -> Reading:
     if not (reader.over or _may_address(reader, position)):
         return None
     header = reader.match(_HARMONY.header, position) or reader.match(_HARMONY.plain_header, position)
-    if header is not None and _may_continue(reader, header):
-        return None
-    if header is not None:
-        return None if header["xml"] else _read_message(reader, header)
-    return _read_stripped(reader, position)
+    if header is None:
+        return _read_stripped(reader, position)
+    return None if _may_continue(reader, header) or header["xml"] else _read_message(reader, header)
 
 
 def _may_address(reader: Reader, position: int) -> bool:
@@ -48,20 +47,15 @@ def _may_continue(reader: Reader, header: Match) -> bool:
 def _read_message(reader: Reader, header: Match) -> Reading:
     groups = header.groupdict()
     recipient = groups.get("after") or groups["before"]
-    if recipient is None:
-        return _read_unaddressed(reader, header)
     if recipient in _PEOPLE:
         return None
     at = reader.space(header.end())
-    if reader.match(_HARMONY.foreign, at):
-        return None
-    body = _read_body(reader, at, recipient, raw=groups["message"] is not None)
-    return _found(reader, _start(reader, header), body, recipient)
-
-
-def _read_unaddressed(reader: Reader, header: Match) -> Reading:
-    """Read arguments without a recipient: the closer of calls, and a single tool that they fit, decide."""
-    at = reader.space(header.end())
+    if recipient is not None:
+        if reader.match(_HARMONY.foreign, at):
+            return None
+        body = _read_body(reader, at, recipient, raw=groups["message"] is not None)
+        return _found(reader, _start(reader, header), body, recipient)
+    # Without a recipient the closer of calls, and a single tool that the arguments fit, decide.
     if not header["message"] or reader.char(at) != "{":
         return None
     decoded = reader.json(at)
@@ -126,17 +120,17 @@ def _read_body(reader: Reader, at: int, recipient: str, *, raw: bool) -> Argumen
     """Read arguments as JSON; or text between `<|message|>` and a closer, for a tool that takes text."""
     fence = reader.match(_HARMONY.fence, at)
     if fence is not None or reader.char(at) in ("{", '"'):
-        body = _read_json(reader, fence.end() if fence is not None else at)
-        body = body if fence is None else body._replace(end=reader.after(_HARMONY.fence_end, body.end))
+        value, end, complete = _read_json(reader, fence.end() if fence is not None else at)
+        end = end if fence is None else reader.after(_HARMONY.fence_end, end)
     elif reader.ended(at) or not raw:
         return Arguments(None, at, complete=False)
     else:
         stop = reader.next(_HARMONY.stop, at)
         end = reader.stop(stop)
         text = reader.value(at, end)
-        value: Json = declared.bind(reader.tool(recipient), text) if text else {}
-        body = Arguments(value, end, complete=stop is not None and value is not None)
-    return body._replace(end=reader.after(_HARMONY.closer, body.end))
+        value = declared.bind(reader.tool(recipient), text) if text else {}
+        complete = stop is not None and value is not None
+    return Arguments(value, reader.after(_HARMONY.closer, end), complete)
 
 
 def _read_json(reader: Reader, at: int) -> Arguments:
@@ -164,11 +158,20 @@ _FUNCTIONS = table(__name__, "functions_leak")
 def read_functions_leak(reader: Reader, position: int) -> Reading:
     if header := reader.match(_FUNCTIONS.header, position):
         return _read_addressed(reader, header)
-    if parallel := reader.match(_FUNCTIONS.parallel, position):
-        return _read_parallel(reader, parallel)
     if plugin := reader.match(_FUNCTIONS.plugin, position):
         return _read_plugin(reader, plugin)
-    return _read_payload(reader, position)
+    parallel = reader.match(_FUNCTIONS.parallel, position)
+    if parallel is None:
+        return _read_payload(reader, position)
+    at = parallel.end()
+    if reader.char(at) not in ("{", "[") or (reader.char(at) == "[") != (parallel["key"] is not None):
+        return None
+    payload = _read_payload_json(reader, at)
+    if payload is None:
+        return None
+    if parallel["paren"]:
+        payload = payload._replace(end=reader.after(_FUNCTIONS.paren, payload.end))
+    return _read_uses(reader, position, payload)
 
 
 def _read_addressed(reader: Reader, header: Match) -> Reading:
@@ -194,18 +197,6 @@ def _read_addressed(reader: Reader, header: Match) -> Reading:
     return reader.block("openai_functions_leak", start, payload.end, (call,), "generic")
 
 
-def _read_parallel(reader: Reader, parallel: Match) -> Reading:
-    at = parallel.end()
-    if reader.char(at) not in ("{", "[") or (reader.char(at) == "[") != (parallel["key"] is not None):
-        return None
-    payload = _read_payload_json(reader, at)
-    if payload is None:
-        return None
-    if parallel["paren"]:
-        payload = payload._replace(end=reader.after(_FUNCTIONS.paren, payload.end))
-    return _read_uses(reader, parallel.start(), payload)
-
-
 def _read_payload(reader: Reader, position: int) -> Reading:
     """Read `{"tool_uses": […]}` as the whole message."""
     start = reader.space(position)
@@ -217,10 +208,7 @@ def _read_payload(reader: Reader, position: int) -> Reading:
     found = _read_uses(reader, position, payload, tier="weak")
     if not isinstance(found, Found) or any(call.name not in reader.tools for call in found.calls):
         return None
-    fitting = not payload.complete or all(
-        declared.fits(reader.tools[call.name], call.arguments) for call in found.calls
-    )
-    return found if fitting else None
+    return found if not payload.complete or all(map(reader.fits, found.calls)) else None
 
 
 def _read_uses(
@@ -233,7 +221,7 @@ def _read_uses(
     if not calls or not isinstance(uses, list) or len(calls) != len(uses):
         return None
     if not complete or not payload.complete:
-        calls = [NativeCall(call.name, call.arguments, call.id, complete=False) for call in calls]
+        calls = [replace(call, complete=False) for call in calls]
     return reader.block("multi_tool_use", start, payload.end, calls, tier)
 
 
@@ -245,13 +233,11 @@ def _read_plugin(reader: Reader, plugin: Match) -> Reading:
     if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
         return None
     call = reader.call(tool.name, payload.value, complete=payload.complete)
-    end = payload.end
+    end = reader.after(_FUNCTIONS.paren, payload.end) if payload.complete else payload.end
     if payload.complete:
-        paren = reader.match(_FUNCTIONS.paren, payload.end)
-        rest = reader.match(_FUNCTIONS.line_rest, paren.end()) if paren is not None else None
-        if paren is None or rest is None or not (rest["end"] or reader.ended(rest.end())):
+        rest = reader.match(_FUNCTIONS.line_rest, end) if end > payload.end else None
+        if rest is None or not (rest["end"] or reader.ended(rest.end())):
             return None
-        end = paren.end()
     return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
 
 

@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from wirelint.dialects import python_calls
 from wirelint.dialects.declared import properties_of
 from wirelint.dialects.json_calls import calls_of
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
+from wirelint.dialects.reader import Calls, Match, Reader, Reading
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed
 from wirelint.model import Tool
@@ -31,120 +30,76 @@ _SPACE = re.compile(r"(?:\s|\\[nrt])*")
 _CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """The tags of a dialect.
-
-    `head`: an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`. `call` and
-    `call_end`: the tags of a call. `outer`: another end of a call. `separator`: may follow the name. `first_wins`: of a
-    repeated argument the first counts. `sure`: the tags are special tokens, so a call of an unknown tool counts without an
-    argument and without an end too.
-    """
-
-    key: Pattern
-    key_end: Pattern
-    value_end: Pattern
-    head: Pattern
-    stray: Pattern
-    call: Pattern
-    call_end: Pattern
-    outer: Pattern
-    separator: Pattern
-    cut_closer: Pattern
-    first_wins: bool
-    sure: bool
-
-
-def pairs(table: Table) -> Pairs:
-    """Return the grammar in the table `tags` of a family; `pairs.toml` describes its keys."""
-    row: dict[str, Any] = {**table.templates["defaults"], **table.data["tags"]}
-    parts = {key: table.source(value) for key, value in row.items() if isinstance(value, str)}
-    first_wins, sure = row.get("first_wins", False), row.get("sure", False)
-    return Pairs(first_wins=first_wins, sure=sure, **table.expand("tags", parts))
-
-
-class _Call(NamedTuple):
-    """A call and its body, and whether its name was followed by a separator or by a line end."""
-
-    call: NativeCall
-    body: Body
-    separated: bool
-    lined: bool
+def _tags(family: Table) -> Table:
+    """Return the patterns of a family; `pairs.toml` describes them."""
+    return family.filled("tags", family.data["tags"])
 
 
 @dataclass(slots=True)
 class _Run(Calls):
-    """The calls of one wrapper."""
+    """The calls of one wrapper. A separator (`separated`) or a line end (`lined`) follows the name of one."""
 
     separated: bool = False
+    lined: bool = False
 
 
-def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
-    """Read the call whose name is at a position, right after its opening tag."""
+def _read_call(reader: Reader, position: int, grammar: Table, run: _Run) -> bool:
+    """Read the call whose name is at a position, right after its opening tag. Return False if none can follow."""
     name = reader.match(_NAME, position)
     if name is None:
-        return None
+        return False
     if reader.ended(name.end()):
-        if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
-            return None
-        call = reader.call(name["name"], {}, complete=False)
-        return _Call(call, Body(name.end(), cut=True), separated=False, lined=False)
+        if reader.over and (reader.tool(name["name"]) is not None or "sure" in grammar.data):
+            run.add(reader.call(name["name"], {}, complete=False), name.end())
+        return False
     if reader.char(name.end()) == "(":
-        return _read_python(reader, name, grammar)
+        return _read_python(reader, name, grammar, run)
     if not reader.over and reader.match(_CUT_TAG, name.end()):
-        return None
+        return False
     written, end = _split(reader, name, grammar)
     separator = reader.match(grammar.separator, end)
     end = separator.end() if separator is not None else end
     tool = reader.tool(written)
-    known = grammar.sure or tool is not None
+    known = "sure" in grammar.data or tool is not None
     if not known and not _may_be_stranger(reader, position, end, grammar):
-        return None
-    body = read_body(reader, end, grammar, tool)
+        return False
+    body = _read_body(reader, end, grammar, tool)
     if not known and (body.cut or body.empty or not body.closed):
         reader.dead[grammar.head] = body.end
-        return None
+        return False
     if body.empty and not body.closed and not body.cut:
-        return None
-    call = reader.call(written, body.arguments(tool), complete=not body.cut)
-    return _Call(call, body, separator is not None, reader.char(end) in ("\n", "\r", "\\"))
+        return False
+    run.separated |= separator is not None
+    run.lined |= reader.char(end) in ("\n", "\r", "\\")
+    return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
 
 
-def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) -> _Run:
+def _read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -> _Run:
     """Read the calls at a position, and the closing tag of their wrapper."""
     run = _Run(position)
     at = _skip_space(reader, position)
-    while opener := reader.match(grammar.call, at):
-        read = read_call(reader, opener.end(), grammar)
-        if read is None:
-            break
-        run.calls.append(read.call)
-        run.end = read.body.end
-        run.separated |= read.separated
+    while (opener := reader.match(grammar.call, at)) and _read_call(reader, opener.end(), grammar, run):
         at = _skip_space(reader, run.end)
-        if not read.call.complete:
-            break
+    at = _skip_space(reader, run.end)
     if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
         run.end = closer.end()
     return run
 
 
-def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
+def _read_python(reader: Reader, name: Match, grammar: Table, run: _Run) -> bool:
     """Read a call in Python's syntax in place of the tags: of a declared tool, and closed."""
     if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
-        return None
+        return False
     read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
     closer = reader.match(grammar.call_end, reader.space(read.end)) if read is not None and read.closed else None
     if read is None or closer is None:
         reader.dead[_NAME] = read.end if read is not None else name.end()
-        return None
+        return False
     call = read.native(reader)
-    if not (call.complete and reader.fits(call)):
-        return None
-    return _Call(call, Body(closer.end(), closed=True), separated=False, lined=False)
+    return call.complete and reader.fits(call) and run.add(call, closer.end())
 
 
-def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
+def _split(reader: Reader, name: Match, grammar: Table) -> tuple[str, int]:
     """Return the name and its end: a key may be glued to it, its opening tag lost."""
     written = name["name"]
     if reader.match(grammar.key_end, name.end()) is None or written in reader.tools:
@@ -159,7 +114,7 @@ def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
     return fitting[0], name.start("name") + len(fitting[0])
 
 
-def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) -> bool:
+def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) -> bool:
     """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
     if position < reader.dead.get(grammar.head, 0):
         return False
@@ -170,7 +125,7 @@ def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) ->
     return reader.next(grammar.call_end, end) is not None
 
 
-def read_body(reader: Reader, position: int, grammar: Pairs, tool: Tool | None) -> Body:
+def _read_body(reader: Reader, position: int, grammar: Table, tool: Tool | None) -> Body:
     """Read the arguments and the closing tag, or as much of them as there is."""
     body = Body(position)
     while _read_item(reader, grammar, body, tool):
@@ -195,16 +150,14 @@ def _skip_space(reader: Reader, at: int) -> int:
     return end
 
 
-def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
+def _skip(reader: Reader, grammar: Table, body: Body) -> int:
     """Return the offset after separators and stray closers."""
-    at = _skip_space(reader, body.end)
-    while stray := reader.match(grammar.stray, at):
+    while stray := reader.match(grammar.stray, at := _skip_space(reader, body.end)):
         body.end = stray.end()
-        at = _skip_space(reader, body.end)
     return at
 
 
-def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) -> bool:
+def _read_item(reader: Reader, grammar: Table, body: Body, tool: Tool | None) -> bool:
     """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
@@ -219,7 +172,7 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
     return body.json is None and tool is not None and read_child(reader, at, tool, body)
 
 
-def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
+def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None:
     start = head.end()
     end = reader.first((grammar.value_end, grammar.key), start)
     if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
@@ -235,12 +188,12 @@ def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None
     body.end = stop.start()
 
 
-def _cut_short(reader: Reader, stop: Match | None, grammar: Pairs, body: Body) -> None:
+def _cut_short(reader: Reader, stop: Match | None, grammar: Table, body: Body) -> None:
     """End the body with an argument that is not whole, at the end of its call."""
     body.cut_off(stop.end() if stop is not None and stop.re == grammar.call_end else reader.stop(stop))
 
 
-def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
+def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Table) -> bool:
     """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
     if head["value"] is not None:
         return True
@@ -248,13 +201,13 @@ def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Pairs) -> b
     return stop is not None and stop.start() == end.start()
 
 
-def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
+def _add(body: Body, head: Match, text: str, grammar: Table) -> None:
     key = head["key"].strip("\"'")
     if not key and not text.strip():  # tags around nothing
         return
     if not key:
         body.cut = True
-    if key in body.keys and grammar.first_wins:
+    if key in body.keys and "first_wins" in grammar.data:
         return
     groups: Mapping[str, str | None] = head.groupdict()
     kind = groups.get("type")
@@ -262,7 +215,7 @@ def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
 
 
 _GLM = table(__name__, "glm")
-_GLM_TAGS = pairs(_GLM)
+_GLM_TAGS = _tags(_GLM)
 _NAME_LIMIT = 160
 _SHORTEST_GLUED = 4
 
@@ -273,11 +226,12 @@ def read_glm(reader: Reader, position: int) -> Reading:
         return _read_headless(reader, position)
     again = reader.follow(_GLM.opener, opener.end())
     doubled = again is not None and again[0] == opener[0]
-    read = read_call(reader, again.end() if again is not None and doubled else opener.end(), _GLM_TAGS)
-    if read is None:
+    run = _Run(position)
+    _read_call(reader, again.end() if again is not None and doubled else opener.end(), _GLM_TAGS, run)
+    if not run.calls:
         return None
-    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if read.lined else "glm47"
-    return reader.block(dialect, position, read.body.end, (read.call,), "generic")
+    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if run.lined else "glm47"
+    return reader.block(dialect, position, run.end, run.calls, "generic")
 
 
 def _read_headless(reader: Reader, position: int) -> Reading:
@@ -289,7 +243,7 @@ def _read_headless(reader: Reader, position: int) -> Reading:
     tool = _last_named(reader, before["name"]) if before is not None else None
     if before is None or tool is None:
         return None
-    body = read_body(reader, position, _GLM_TAGS, tool)
+    body = _read_body(reader, position, _GLM_TAGS, tool)
     # The first key may be still to come.
     if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
         reader.dead["glm45"] = body.end
@@ -313,12 +267,12 @@ def _last_named(reader: Reader, written: str) -> Tool | None:
 
 
 _HY = table(__name__, "hy")
-_HY_TAGS = pairs(_HY)
+_HY_TAGS = _tags(_HY)
 
 
 def read_hy(reader: Reader, position: int) -> Reading:
     wrapper = reader.match(_HY.wrapper, position)
-    run = read_run(reader, wrapper.end() if wrapper is not None else position, _HY_TAGS, wrapped=wrapper is not None)
+    run = _read_run(reader, wrapper.end() if wrapper is not None else position, _HY_TAGS, wrapped=wrapper is not None)
     # Without the wrapper, the separator and a suffix the bytes are GLM's.
     if not run.calls or not (wrapper is not None or run.separated or reader.match(_HY.own, position)):
         return None
@@ -326,7 +280,7 @@ def read_hy(reader: Reader, position: int) -> Reading:
 
 
 _IFM = table(__name__, "ifm")
-_IFM_TAGS = pairs(_IFM)
+_IFM_TAGS = _tags(_IFM)
 
 
 def read_ifm(reader: Reader, position: int) -> Reading:
@@ -334,7 +288,7 @@ def read_ifm(reader: Reader, position: int) -> Reading:
     at = wrapper.end() if wrapper is not None else position
     if wrapper is None and reader.match(_IFM_TAGS.call, position) is None:
         return None
-    run: Calls = read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
+    run: Calls = _read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
     run = run if run.calls else _read_objects(reader, at)
     return reader.block("k2_horizon_ifm", position, run.end, run.calls)
 
@@ -359,12 +313,12 @@ def _read_objects(reader: Reader, position: int) -> Calls:
 
 
 _SOLAR = table(__name__, "solar")
-_SOLAR_TAGS = pairs(_SOLAR)
+_SOLAR_TAGS = _tags(_SOLAR)
 
 
 def read_solar(reader: Reader, position: int) -> Reading:
     opener = reader.match(_SOLAR.opener, position)
     if opener is None:
         return None
-    run = read_run(reader, position, _SOLAR_TAGS, wrapped=False)
+    run = _read_run(reader, position, _SOLAR_TAGS, wrapped=False)
     return reader.block("solar_open2", position, run.end if run.calls else opener.end(), run.calls)

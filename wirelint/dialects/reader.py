@@ -96,6 +96,12 @@ class Calls:
     end: int
     calls: list[NativeCall] = field(default_factory=list)
 
+    def add(self, call: NativeCall, end: int) -> bool:
+        """Add a call that ends at an offset. Return False if it is cut off or unreadable, so that none follows."""
+        self.calls.append(call)
+        self.end = end
+        return call.complete
+
 
 class Found(NamedTuple):
     """A block, with offsets in the reader's view."""

@@ -10,7 +10,7 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
 
 `(?&bar)` is replaced by a part: an entry of `[parts]` in the file, of `parts` in the family, or of `_COMMON`.
-`[templates.X]` in a file holds patterns that each family fills with its parts (`Table.expand`).
+`[templates.X]` in a file holds patterns that each family fills with its strings (`Table.filled`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib import resources
-from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from wirelint.dialects.json_calls import ARGUMENT_KEYS, NAME_KEYS
 from wirelint.dialects.openers import Opener, parse, word_start
@@ -43,21 +42,18 @@ write it, tokens that end a turn."""
 class Table:
     """The table of one family. Its compiled patterns are attributes."""
 
-    def __init__(
-        self, name: str, data: Mapping[str, Any], parts: Mapping[str, str], templates: Mapping[str, Any]
-    ) -> None:
-        self.family = name
+    def __init__(self, data: Mapping[str, Any], parts: Mapping[str, str], templates: Mapping[str, Any]) -> None:
         self.data = data
-        self.templates = templates
-        self._parts = {**_COMMON, **parts, **data.get("parts", {})}
-        self._patterns = {key: self.compile(source) for key, source in data.get("patterns", {}).items()}
+        self._parts, self._templates = {**parts, **data.get("parts", {})}, templates
+        self.patterns: dict[str, Any] = {key: self.compile(one) for key, one in data.get("patterns", {}).items()}
         self._named = {key: self.source(source) for key, source in data.get("named", {}).items()}
 
     def __getattr__(self, name: str) -> Pattern:
         try:
-            return cast("dict[str, Pattern]", self.__dict__["_patterns"])[name]
+            pattern: Pattern = self.__dict__["patterns"][name]
         except KeyError:
             raise AttributeError(name) from None
+        return pattern
 
     def named(self, reader: Reader, key: str, position: int) -> Match | None:
         """Match a pattern with the names of the declared tools at a position.
@@ -73,16 +69,17 @@ class Table:
         """Return a pattern with the names of the declared tools; see `named`."""
         return _with_names(self._named[key], *reader.names_and_keys)
 
-    def source(self, source: str, parts: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return a pattern source with its parts in place. `parts` come before those of the table."""
-        known = {**self._parts, **parts}
+    def source(self, source: str) -> str:
+        """Return a pattern source with its parts in place."""
         while _PART.search(source):
-            source = _PART.sub(lambda part: known[part[1]], source)
+            source = _PART.sub(lambda part: self._parts[part[1]], source)
         return source
 
-    def expand(self, template: str, parts: Mapping[str, str]) -> dict[str, Pattern]:
-        """Compile the patterns of a template."""
-        return {key: lazy_pattern(self.source(source, parts)) for key, source in self.templates[template].items()}
+    def filled(self, template: str, row: Mapping[str, Any]) -> Table:
+        """Return the patterns of a template, with the strings of a row or of `[templates.defaults]` as parts."""
+        row = {**self._templates.get("defaults", {}), **row}
+        parts = self._parts | {key: value for key, value in row.items() if isinstance(value, str)}
+        return Table({**row, "patterns": self._templates[template]}, parts, {})
 
     def compile(self, source: str) -> Pattern:
         return lazy_pattern(self.source(source))
@@ -123,7 +120,7 @@ def load(file: str) -> dict[str, Table]:
     """Read the tables of a file, given by its name without the extension; keyed by family."""
     document = tomllib.loads((resources.files(__package__) / f"{file}.toml").read_text("utf-8"))
     parts, templates = document.pop("parts", {}), document.pop("templates", {})
-    return {name: Table(name, data, parts, templates) for name, data in document.items()}
+    return {name: Table(data, _COMMON | parts, templates) for name, data in document.items()}
 
 
 def table(module: str, family: str) -> Table:

@@ -9,13 +9,13 @@ declared tool.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.declared import Hint
 from wirelint.dialects.json_calls import whole_value
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
+from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool
 
@@ -43,15 +43,14 @@ class Tags:
     parameter_end: Pattern
     call_end: Pattern
     wrapper_end: Pattern
+    other_end: Pattern
     framed: bool = False
-    other_end: Pattern | None = None
     cdata: bool = False
 
     @property
     def stops(self) -> tuple[Pattern, ...]:
         """The patterns that end a value whose closer is missing."""
-        ends = (self.parameter, self.call_end, self.wrapper_end, self.call)
-        return ends if self.other_end is None else (self.other_end, *ends)
+        return (self.other_end, self.parameter, self.call_end, self.wrapper_end, self.call)
 
 
 @dataclass(slots=True)
@@ -120,7 +119,13 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
     key = opener["key"].strip()
     hint = _HINTS.get((opener.groupdict().get("hint") or "").lower())
     if tags.cdata and (section := reader.match(_CDATA, start)):
-        _read_cdata(reader, section.end(), key, tags, body)
+        end = reader.next(_CDATA_END, section.end())
+        if end is None:
+            body.cut_off(reader.size)
+            return
+        body.add(key, reader.value(section.end(), end.start()))
+        body.verbatim = True
+        body.end = reader.after(tags.parameter_end, end.end())
         return
     end = reader.first((tags.parameter_end, tags.parameter), start)
     if end is not None and end.re == tags.parameter_end:
@@ -135,16 +140,6 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         return
     body.add(key, unframed(reader, start, stop.start()), hint)
     body.end = stop.end() if stop.re == tags.other_end else stop.start()
-
-
-def _read_cdata(reader: Reader, start: int, key: str, tags: Tags, body: Body) -> None:
-    end = reader.next(_CDATA_END, start)
-    if end is None:
-        body.cut_off(reader.size)
-        return
-    body.add(key, reader.value(start, end.start()))
-    body.verbatim = True
-    body.end = reader.after(tags.parameter_end, end.end())
 
 
 def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: Body) -> bool:
@@ -202,11 +197,10 @@ _QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
 
 
-def _qwen_tags(*, framed: bool) -> Tags:
-    return Tags(_QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, framed)
-
-
-_LINES, _VERBATIM = _qwen_tags(framed=True), _qwen_tags(framed=False)
+_VERBATIM = Tags(
+    _QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, _QWEN.parameter_end
+)
+_LINES = replace(_VERBATIM, framed=True)
 
 
 @dataclass(slots=True)
@@ -221,21 +215,12 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     at = reader.space(wrapper.end()) if wrapper is not None else position
     dialect = _WRAPPERS.get(wrapper["tag"] if wrapper is not None else "", "qwen3_coder_xml")
     run = _QwenCalls(at, compact=wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml")
-    while True:
-        opener = reader.match(_QWEN.function, at)
-        if opener is None and wrapper is not None and not run.calls:
-            opener = reader.match(_QWEN.bare_name, at)
-        if opener is None:
+    while opener := reader.match(_QWEN.function, at) or (
+        reader.match(_QWEN.bare_name, at) if wrapper is not None and not run.calls else None
+    ):
+        if not _read_function(reader, opener, run, wrapped=wrapper is not None):
             break
-        read = _read_function(reader, opener, run, wrapped=wrapper is not None)
-        if read is None:
-            break
-        call, body = read
-        run.calls.append(call)
-        run.end = body.end
-        if not call.complete:
-            break
-        at = reader.space(body.end)
+        at = reader.space(run.end)
     if not run.calls:
         return None
     closers = (_QWEN.wrapper_end, *((_QWEN.cut_closer,) if wrapper is not None else ()))
@@ -243,9 +228,10 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     return reader.block("mimo_xml" if run.compact else dialect, position, end, run.calls, "generic")
 
 
-def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
+def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: bool) -> bool:
+    """Read one call. Return False if none can follow."""
     if reader.ended(opener.end()):  # the name may go on
-        return None
+        return False
     groups = opener.groupdict()
     written = groups["name"] or groups.get("text") or ""
     tool = reader.tool(written)
@@ -253,31 +239,39 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     run.compact &= canonical and reader.char(opener.end()) == "<"
     tags = _VERBATIM if run.compact else _LINES
     if not wrapped and reader.char(reader.space(opener.end())) == "{":
-        return None  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
+        return False  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
     # An unknown tool counts only if its call is closed; a stretch that was read in vain is not read again.
     if tool is None and (reader.next(tags.call_end, opener.end()) is None or opener.start() < reader.dead.get(tags, 0)):
-        return None
+        return False
     body = read_body(reader, opener.end(), tags, tool)
     ended = body.closed or (wrapped and reader.match(_QWEN.wrapper_end, reader.space(body.end)) is not None)
     if tool is None and (body.cut or not ended or (body.empty and not wrapped)):
         reader.dead[tags] = body.end
-        return None
+        return False
     if body.empty and not body.cut and not (ended and (wrapped or canonical)):
-        return None
-    return reader.call(written, body.arguments(tool), complete=not body.cut), body
+        return False
+    return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
 
 
 _BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
-_BEAM_TAGS = Tags(_BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, framed=True)
+_BEAM_TAGS = Tags(
+    _BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, _BEAM.parameter_end, True
+)
 
 
 def read_beam(reader: Reader, position: int) -> Reading:
     run = Calls(position)
     header = reader.match(_BEAM.header, position)
     while header is not None:
-        body = _read_message(reader, header, run)
-        run.end = body.end
+        name = header["name"]
+        for channel in _CHANNELS:  # `lookup<|channel|>analysis` without the token
+            if name.removesuffix(channel) in reader.tools:
+                name = name.removesuffix(channel)
+        tool = reader.tool(name)
+        body = read_body(reader, header.end(), _BEAM_TAGS, tool)
+        complete = not body.cut and (body.closed or not body.empty)
+        run.add(reader.call(name, body.arguments(tool), complete=complete), body.end)
         further = body.closed and reader.value(run.end - len("<|end|>"), run.end) == "<|end|>"
         header = reader.follow(_BEAM.header, run.end) if further else None
     if run.calls:
@@ -286,18 +280,6 @@ def read_beam(reader: Reader, position: int) -> Reading:
         return None
     body = read_body(reader, position, _BEAM_TAGS, None)  # without the header nothing shows which tool is called
     return reader.block("beam_rfl", position, body.end, (), "generic") if body.raw else None
-
-
-def _read_message(reader: Reader, header: Match, run: Calls) -> Body:
-    name = header["name"]
-    for channel in _CHANNELS:  # `lookup<|channel|>analysis` without the token
-        if name.removesuffix(channel) in reader.tools:
-            name = name.removesuffix(channel)
-    tool = reader.tool(name)
-    body = read_body(reader, header.end(), _BEAM_TAGS, tool)
-    complete = not body.cut and (body.closed or not body.empty)
-    run.calls.append(reader.call(name, body.arguments(tool), complete=complete))
-    return body
 
 
 _CWM = table(__name__, "cwm")
@@ -352,7 +334,7 @@ def read_tool_named(reader: Reader, position: int) -> Reading:
         return None
     if tag["empty"]:  # `<refresh/>`: a tool without required parameters, as the whole message
         tool = reader.tools[tag["name"]]
-        if not _may_be_empty(reader, tool, tag.start(), tag.end()) or not reader.is_whole(tag.start(), tag.end()):
+        if declared.required(tool) or not reader.is_whole(tag.start(), tag.end()):
             return None
         call = reader.call(tool.name, {}, complete=True)
         return reader.block("tool_named_xml", tag.start(), tag.end(), (call,), "weak")
@@ -366,12 +348,14 @@ def _read_call(reader: Reader, opener: Match, name: str, closer: Pattern) -> Rea
     body = _read_parameters(reader, opener.end(), tool, closer)
     if body is None or (body.empty and not body.closed):
         return None
-    if body.empty and not _may_be_empty(reader, tool, opener.start(), body.end):
+    if body.empty and (
+        declared.required(tool) or (tool.name in _HTML and not reader.is_whole(opener.start(), body.end))
+    ):
         return None
     arguments = body.arguments(tool)
     if not declared.fits(tool, arguments):
         return None
-    whole = not body.cut and (body.closed or not _lacks_required(tool, body.keys))
+    whole = not body.cut and (body.closed or body.keys.issuperset(declared.required(tool)))
     call = reader.call(name, arguments, complete=whole)
     return reader.block("tool_named_xml", opener.start(), body.end, (call,), "generic")
 
@@ -428,34 +412,23 @@ def _without_frame(value: str) -> str:
     return value[: -len(begin[0])] if value.endswith(begin[0]) else value.rstrip(" \t").removesuffix(begin[0])
 
 
-def _may_be_empty(reader: Reader, tool: Tool, start: int, end: int) -> bool:
-    return not _lacks_required(tool, set()) and (tool.name not in _HTML or reader.is_whole(start, end))
-
-
-def _lacks_required(tool: Tool, keys: set[str]) -> bool:
-    """Return True if a required parameter is missing."""
-    return not keys.issuperset(declared.required(tool))
-
-
 def _read_named(reader: Reader, opener: Match) -> Reading:
     """Read a name and a JSON object in separate tags."""
-    calls: list[NativeCall] = []
-    end = opener.end()
+    run = Calls(opener.end())
     here: Match | None = opener
     while here is not None:
         tool = reader.tool(here["name"])
         decoded = reader.json(here.end())
         if decoded.failed or not declared.fits(tool, decoded.value):
             break
-        closer = reader.match(_XML.wrapped_end, decoded.end)
-        calls.append(reader.call(here["name"], decoded.value, complete=True))
-        end = closer.end() if closer is not None else decoded.end
-        gap = reader.match(_XML.wrapped_next, end) if closer is not None else None
+        end = reader.after(_XML.wrapped_end, decoded.end)
+        run.add(reader.call(here["name"], decoded.value, complete=True), end)
+        gap = reader.match(_XML.wrapped_next, end) if end > decoded.end else None
         here = reader.match(_XML.wrapped, gap.end()) if gap is not None else None
-    if not calls:
+    if not run.calls:
         return None
-    end = reader.after(_XML.wrapper_end, end) if opener["wrapper"] else end
-    return reader.block("tool_named_xml", opener.start(), end, calls, "generic")
+    end = reader.after(_XML.wrapper_end, run.end) if opener["wrapper"] else run.end
+    return reader.block("tool_named_xml", opener.start(), end, run.calls, "generic")
 
 
 @lru_cache(maxsize=1024)

@@ -154,7 +154,23 @@ class ArgumentRewriter(ABC):
     def push(self, event: Event) -> Iterable[Event]:
         match event:
             case Delta():
-                return self._delta(event)
+                call = self._calls.get(event.block)
+                if call is None:
+                    return self._pass(event) if self._queue else (event,)
+                call.add(event.text)
+                call.watcher = call.watcher or self.watch(call)
+                if call.watcher is None:
+                    self._leave(call)
+                    return self._pass(event)
+                safe = call.watcher.feed(event.text)
+                if not self._queue and safe >= call.length:
+                    return (event,)
+                self._let_go(call, safe)
+                kept = safe < call.length
+                if kept and self._context.streamed and call.length - safe > MOST_HELD:
+                    self._abandon(call)
+                    kept = False
+                return self._pass(event, call, kept=kept)
             case Start():
                 return self._start(event)
             case CallUpdate(block):
@@ -196,25 +212,6 @@ class ArgumentRewriter(ABC):
                 self._unread = True
             case _:
                 pass
-
-    def _delta(self, event: Delta) -> Iterable[Event]:
-        call = self._calls.get(event.block)
-        if call is None:
-            return self._pass(event) if self._queue else (event,)
-        call.add(event.text)
-        call.watcher = call.watcher or self.watch(call)
-        if call.watcher is None:
-            self._leave(call)
-            return self._pass(event)
-        safe = call.watcher.feed(event.text)
-        if not self._queue and safe >= call.length:
-            return (event,)
-        self._let_go(call, safe)
-        kept = safe < call.length
-        if kept and self._context.streamed and call.length - safe > MOST_HELD:
-            self._abandon(call)
-            kept = False
-        return self._pass(event, call, kept=kept)
 
     def _start(self, event: Start) -> Iterable[Event]:
         if self._context.streamed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -20,35 +19,35 @@ from wirelint.arguments.argument_repairs import (
 from wirelint.arguments.argument_watchers import (
     Everything,
     KindWatcher,
-    MarkupWatcher,
     SyntaxWatcher,
-    TailWatcher,
     ValuesWatcher,
-    VoidWatcher,
     Watcher,
+    markup_watcher,
+    thought_watcher,
+    void_watcher,
 )
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
-from wirelint.dialects.openers import cut_at, is_cut
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
-from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext
+from wirelint.fix import (
+    MOST_HELD,
+    FixPolicy,
+    PassingRewriter,
+    RequestFix,
+    RewriteContext,
+    WaitingRewriter,
+    ends_call,
+    first_frame,
+)
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.calls import CallRemover
-from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
-from wirelint.text.thinking import (
-    LONGEST_TAG,
-    NATIVE_TAG,
-    SPELT_OPENER,
-    SPELT_TAG,
-    Thinking,
-    may_hold_thinking,
-)
+from wirelint.text.thinking import NATIVE_TAG, Thinking, may_hold_thinking
 
 # Argument texts that the classes below repair, each with a result:
 #
@@ -58,8 +57,6 @@ from wirelint.text.thinking import (
 #     StripThoughts    {"at":"<think>North?</think>north"}           {"at":"north"}
 #     GrowingDeltas    `{"a`, `{"at":`, `{"at":1}`, each a delta     {"at":1}
 
-_STRING_START = re.compile(r'[:\[,]\s*(?:"(?:\s|\\[nrt])*(?:\\\Z)?|(?=\Z))')
-_LONGEST_START = 256
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _EMPTY: tuple[Json, ...] = (None, {}, "", [])
 
@@ -133,7 +130,7 @@ class StripMarkup(ArgumentRewriter):
     phase: ClassVar[float] = 3.2
 
     def watch(self, call: Call) -> Watcher | None:
-        return MarkupWatcher()
+        return markup_watcher()
 
     def keeps_start(self, start: Start) -> bool:
         return bool(start.input) and may_be_polluted(write(start.input))
@@ -142,34 +139,6 @@ class StripMarkup(ArgumentRewriter):
         request, tool = self._context.exchange.request, self._tool(call.name)
         found = polluted(call.arguments.mapping, tool, request) if request is not None else None
         return unmarked(call, found, tool) if found is not None else None
-
-
-class ThoughtWatcher(TailWatcher):
-    """Watcher of strings of an argument text that begin with an opening tag of reasoning."""
-
-    __slots__ = ()
-
-    def _search(self, piece: str) -> int:
-        text, start = self._tail + piece, self._length - len(self._tail) - len(piece)
-        last = max(len(text) - LONGEST_TAG, 0)
-        self._tail = ""
-        for begun in _STRING_START.finditer(text):
-            place = begun.end()
-            if place - begun.start() > _LONGEST_START:
-                continue
-            if SPELT_OPENER.match(text, place):
-                self._wrong = start + begun.start()
-                return self._wrong
-            if place == len(text) or (place >= last and is_cut(SPELT_OPENER, text, place)):
-                self._tail = text[begun.start() :]
-                break
-        end = len(text) - len(self._tail)
-        if (tag := SPELT_TAG.search(text, 0, end)) is not None:
-            self._wrong = start + tag.start()
-            return self._wrong
-        if (cut := cut_at(SPELT_TAG, text, last)) is not None and cut < end:
-            self._tail = text[cut:]
-        return self._length - len(self._tail)
 
 
 class StripThoughts(ArgumentRewriter):
@@ -183,10 +152,10 @@ class StripThoughts(ArgumentRewriter):
         self._judge = judge
 
     def watch(self, call: Call) -> Watcher | None:
-        return ThoughtWatcher()
+        return thought_watcher()
 
     def keeps_start(self, start: Start) -> bool:
-        return bool(start.input) and ThoughtWatcher().feed(text := write(start.input)) < len(text)
+        return bool(start.input) and thought_watcher().feed(text := write(start.input)) < len(text)
 
     def judge(self, call: ToolCall) -> Change | None:
         return self._judge(call)
@@ -205,7 +174,7 @@ def unthought(call: ToolCall, thoughts: Mapping[tuple[str, str], Thinking], tool
     kept = {place: rest for place, rest in rests.items() if rest is not None}
     cleaned = with_strings(arguments, kept)
     changed = {name: value for name, value in cleaned.items() if value != arguments[name]}
-    offset = ThoughtWatcher().feed(text)
+    offset = thought_watcher().feed(text)
     ending = continuation(text[:offset], cleaned)
     made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, changed)
     if (
@@ -231,12 +200,7 @@ def _without(value: str, found: Thinking) -> str | None:
     if not found.native or not kept.strip() or may_hold_thinking(kept):
         return None
     is_pair = found.whole and found.evidence != "closed"
-    return kept if is_pair or _is_balanced(kept) else None
-
-
-def _is_balanced(text: str) -> bool:
-    """Return True if a text closes the brackets that it opens: `Oslo"}` is the end of something larger."""
-    return all(text.count(opener) == text.count(closer) for opener, closer in _BRACKETS)
+    return kept if is_pair or all(kept.count(opener) == kept.count(closer) for opener, closer in _BRACKETS) else None
 
 
 def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
@@ -244,7 +208,7 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
         return None
     text = call.arguments.text
-    begun = text[: MarkupWatcher().feed(text)]
+    begun = text[: markup_watcher().feed(text)]
     rest = continuation(begun, found.cleaned)
     if rest is None:
         return None
@@ -464,7 +428,7 @@ class PolicyRewriter(ArgumentRewriter):
         if call.name is not None and self._has_policy(call.name):
             return Everything()
         names = self._voidable(call.name)
-        return VoidWatcher(names) if names else None
+        return void_watcher(names) if names else None
 
     def keeps_start(self, start: Start) -> bool:
         if start.name is None or self._has_policy(start.name):
@@ -516,7 +480,12 @@ class PolicyRewriter(ArgumentRewriter):
         outcome = self._outcome
         first = call.kept[0].event if call.kept else None
         if outcome.blocked is not None:
-            self._remove(call, made, outcome.blocked)
+            for entry in self._queue:
+                if entry.event is call.start:
+                    entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", outcome.blocked))
+                elif getattr(entry.event, "block", None) == call.start.block:
+                    entry.out = []
+            self._leave(call)
         else:
             self._replace(call, change)
         for fault in outcome.made:
@@ -529,15 +498,6 @@ class PolicyRewriter(ArgumentRewriter):
                 before=made.arguments.text,
                 after="" if outcome.blocked is not None else change.text,
             )
-
-    def _remove(self, call: Call, made: ToolCall, why: Fault) -> None:
-        """Replace a blocked call by a sentence."""
-        for entry in self._queue:
-            if entry.event is call.start:
-                entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", why))
-            elif getattr(entry.event, "block", None) == call.start.block:
-                entry.out = []
-        self._leave(call)
 
 
 def block_text(name: str, why: Fault) -> str:

@@ -24,9 +24,8 @@ from wirelint.events import (
     Start,
     StreamViolation,
 )
-from wirelint.fix import RewriteContext
+from wirelint.fix import PassingRewriter, RewriteContext, WaitingRewriter
 from wirelint.fixes.calls import may_repeat
-from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter
 from wirelint.history.id_demands import mint
 from wirelint.history.pairing import CheckResult, Succession
 from wirelint.model import Arguments, Json
@@ -331,7 +330,30 @@ class CallNumbers(_UpdateJudge):
 
     def updates(self, update: CallUpdate, verdict: CheckResult, calls: Succession) -> Iterable[Event]:
         if verdict == "anew":
-            return self._another(update, calls)
+            first, name = self._starts[update.block], update.name or calls.name
+            block = self._context.new_block()
+            id_ = update.id
+            if not id_ or (first.choice, id_) in self._ids:
+                id_ = mint(self._context, name)
+                self._minted.add(block)
+            self._ids.add((first.choice, id_))
+            self._context.taken.add(id_)
+            self._split(update, id_, calls)
+            before = self._now.get(update.block, update.block)
+            closed = [Close(before, update.frame)] if before in self._open and self._own.has_block_events else []
+            self._open.discard(before)
+            self._open.add(block)
+            self._now[update.block] = block
+            start = first._replace(
+                block=block,
+                frame=update.frame,
+                wire_index=None,
+                id=id_,
+                name=name,
+                input=self._input(update.frame),
+                item=max(update.item, 0),
+            )
+            return *closed, start
         if update.block not in self._now and update.block not in self._unnumbered:
             start = self._starts[update.block]
             if update.wire_index is not None or start.form == "legacy" or not self._needs_index:
@@ -342,33 +364,6 @@ class CallNumbers(_UpdateJudge):
         id_ = None if block in self._minted or update.id == calls.id else update.id
         name = None if update.name == calls.name else update.name
         return (update._replace(block=block, id=id_, name=name),) if id_ or name else ()
-
-    def _another(self, update: CallUpdate, calls: Succession) -> Iterable[Event]:
-        """Return the events that begin a separate call at an update."""
-        first, name = self._starts[update.block], update.name or calls.name
-        block = self._context.new_block()
-        id_ = update.id
-        if not id_ or (first.choice, id_) in self._ids:
-            id_ = mint(self._context, name)
-            self._minted.add(block)
-        self._ids.add((first.choice, id_))
-        self._context.taken.add(id_)
-        self._split(update, id_, calls)
-        before = self._now.get(update.block, update.block)
-        closed = [Close(before, update.frame)] if before in self._open and self._own.has_block_events else []
-        self._open.discard(before)
-        self._open.add(block)
-        self._now[update.block] = block
-        start = first._replace(
-            block=block,
-            frame=update.frame,
-            wire_index=None,
-            id=id_,
-            name=name,
-            input=self._input(update.frame),
-            item=max(update.item, 0),
-        )
-        return *closed, start
 
     def continues(self, event: Event) -> Iterable[Event]:
         if not isinstance(event, (Delta, Close)):

@@ -12,8 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple
 
 import orjson
 
@@ -21,9 +20,16 @@ from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import is_normal_end
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
-from wirelint.fix import MOST_HELD, RequestFix, RewriteContext
+from wirelint.fix import (
+    MOST_HELD,
+    PassingRewriter,
+    RequestFix,
+    RewriteContext,
+    WaitingRewriter,
+    completes_name,
+    ends_call,
+)
 from wirelint.fixes.finish import without_calls
-from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name, ends_call
 from wirelint.history.id_demands import mint_where_used, wrong_item_ids
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
@@ -137,8 +143,7 @@ class CallRemover:
         return event
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The start of a call, with its id, its name, and the name as clients join it from pieces."""
 
     start: Start
@@ -147,25 +152,11 @@ class Head:
     joined: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """Give a call this name."""
+class HeadChange(NamedTuple):
+    """A change of a call: another name, another id, or a text in place of the call."""
 
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Renumber:
-    """Give a call this id."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Replace a call by this text."""
-
-    text: str
+    what: Literal["name", "id", "text"]
+    value: str
 
 
 def report_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Finding]:
@@ -227,7 +218,7 @@ class CallHeads(WaitingRewriter):
     def __init__(
         self,
         context: RewriteContext,
-        judge: Callable[[Head], Rename | Renumber | Remove | None],
+        judge: Callable[[Head], HeadChange | None],
         is_settled: Callable[[Start], bool | None],
         phase: float,
         may_grow: Callable[[str], bool] | None = None,
@@ -266,17 +257,16 @@ class CallHeads(WaitingRewriter):
         said += [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
         id_, name = (next(filter(None, some), None) for some in ([one.id for one in said], [one.name for one in said]))
         match self._judge(Head(start, id_, name, joined_name([one.name for one in said]))):
-            case Remove(text):
+            case HeadChange("text", text):
                 return self._remover.remove(start, text)
-            case Rename(right):
+            case HeadChange("name", right):
                 self._names[start.block], self._starting[start.block] = name or "", id_ or ""
                 return (start._replace(name=right, id=id_),)
-            case Renumber(new):
+            case HeadChange("id", new):
                 self._context.taken.add(new)
                 self._ids[start.block] = id_ or ""
                 return (start._replace(id=new),)
-            case None:
-                return (start,)
+        return (start,)
 
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
@@ -394,8 +384,7 @@ def has_head(start: Start) -> bool | None:
 _WRAPPER = re.compile(r"(?:functions?\.)?multi_tool_use[._]parallel")
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One wrapped call."""
 
     name: str

@@ -26,32 +26,6 @@ _SLACK = 1 << 18
 _CONTEXT = 512
 
 
-class FabricationCutter(TextRewriter):
-    """Cuts fabricated results. `find` returns the first one of a text, sure or not; None without one."""
-
-    phase: ClassVar[float] = 3.05
-
-    def __init__(self, context: RewriteContext, repair: MakeRepair, find: Callable[[str], Invented | None]) -> None:
-        super().__init__(context, repair)
-        self.find = find
-        self._deciders: list[FabricationDecider] = []
-
-    @property
-    def patient(self) -> bool:
-        """Return False while a result in tags of any name may follow."""
-        return not any(decider.awaits for decider in self._deciders)
-
-    def decider(self, block: TextBlock) -> FabricationDecider | None:
-        if block.start.kind != "text":
-            return None
-        self._deciders.append(FabricationDecider(self, block))
-        return self._deciders[-1]
-
-    def forget(self) -> None:
-        super().forget()
-        self._deciders.clear()
-
-
 class FabricationDecider(TextDecider):
     """Decides on one block. `_tail` is the end of its text from offset `_base` on.
 
@@ -67,8 +41,8 @@ class FabricationDecider(TextDecider):
         self._gone = self._left = self._quiet = False
 
     @property
-    def awaits(self) -> bool:
-        """Return True if the text so far ends on a call whose result may follow."""
+    def is_open(self) -> bool:
+        """Return True if the text so far ends on a call whose result, in tags of any name, may follow."""
         return not (self._gone or self._left) and ends_call(self._tail)
 
     def add(self, text: str) -> None:
@@ -155,3 +129,14 @@ class FabricationDecider(TextDecider):
         self._gone = True
         title = f"cut the fabricated result, from {found.marker} on"
         self._cutter.record(block, title, event=event, before=text[found.start :])
+
+
+class FabricationCutter(TextRewriter):
+    """Cuts fabricated results. `find` returns the first one of a text, sure or not; None without one."""
+
+    phase: ClassVar[float] = 3.05
+    decider = FabricationDecider
+
+    def __init__(self, context: RewriteContext, repair: MakeRepair, find: Callable[[str], Invented | None]) -> None:
+        super().__init__(context, repair)
+        self.find = find

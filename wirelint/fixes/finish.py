@@ -10,8 +10,7 @@ from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_faults import UNREAD
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
-from wirelint.fix import RewriteContext
-from wirelint.fixes.rewriters import PassingRewriter, first_frame
+from wirelint.fix import PassingRewriter, RewriteContext, first_frame
 from wirelint.model import Kind
 
 # A reason that contradicts the content, and one that was written although there is none:

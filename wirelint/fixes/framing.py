@@ -29,8 +29,7 @@ from wirelint.events import (
     Start,
     StreamViolation,
 )
-from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.rewriters import PassingRewriter, first_frame
+from wirelint.fix import MOST_HELD, PassingRewriter, RewriteContext, first_frame
 from wirelint.model import FaultKind
 
 _REFRAMED: frozenset[FaultKind] = frozenset({

@@ -65,122 +65,6 @@ _KEPT = 4096
 """Characters of a thought that are kept for the record."""
 
 
-class ReasoningMover(TextRewriter):
-    """Moves the reasoning in the text blocks of a reply."""
-
-    phase: ClassVar[float] = 3.0
-
-    def __init__(
-        self, context: RewriteContext, request: Request, repair: MakeRepair, applies: Applies, live: bool, inside: bool
-    ) -> None:
-        """`live`: a thought may be sent before its end has arrived. `inside`: replies of this model begin in a
-        thought."""
-        super().__init__(context, repair)
-        self.request = request
-        self.applies = applies
-        self.live = live
-        self.inside = inside
-        self.api = traits(request.api)
-        self._own: dict[int, int] = {}
-        """The reasoning block of each candidate."""
-        self._open: dict[int, int] = {}
-        """The reasoning block that gets the thoughts of each text block."""
-        self._ends: dict[int, tuple[str, int]] = {}
-        """By reasoning block: the text block and the place in it where the last thought ended."""
-
-    def decider(self, block: TextBlock) -> ThoughtDecider | None:
-        return ThoughtDecider(self, block) if block.start.kind == "text" else None
-
-    def meet(self, start: Start) -> None:
-        super().meet(start)
-        if start.kind == "reasoning" and start.form != "opaque":
-            self._own.setdefault(start.choice, start.block)
-
-    def has_calls(self, choice: int) -> bool:
-        return super().has_calls(choice) or self._comes("tool_call", choice)
-
-    def has_reasoning(self, choice: int) -> bool:
-        return choice in self._own or self._comes("reasoning", choice)
-
-    def _comes(self, kind: str, choice: int) -> bool:
-        """Return True if a whole body holds a part of this kind anywhere."""
-        events = () if self.context.streamed else self.context.frame_events
-        return any(isinstance(event, Start) and event.kind == kind and event.choice == choice for event in events)
-
-    def moved(self, block: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
-        choice, has_blocks = block.choice, self.api.has_block_events
-        number = self._open.get(block.start.block) if has_blocks else self._own.get(choice)
-        if number is None:
-            if has_blocks and block.opened:
-                yield Close(block.number, frame)
-                block.opened = False
-                block.number = self.context.new_block()
-                block.start = block.start._replace(block=block.number, wire_index=None, item=-1)
-            number = self.context.new_block()
-            yield Start(number, "reasoning", (self.api.reasoning_at or "").format(choice), choice, frame)
-            if not has_blocks:
-                self._own[choice] = number
-        elif self._ends.get(number) != (block.start.pointer, offset):
-            yield Delta(number, "\n\n", frame)  # another thought
-        self._open[block.start.block] = number
-        self._ends[number] = block.start.pointer, offset + len(text)
-        yield Delta(number, text, frame)
-
-    def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
-        number = self._open.pop(block.start.block, None)
-        if number is not None and self.api.has_block_events:
-            yield Close(number, frame)
-
-    def unwraps(self, opener: str) -> bool:
-        """Return True if the request does not ask for this tag around the answer."""
-        return not instructions_hold(self.request, opener, opener.replace("<", "</"))
-
-    def record_thought(self, block: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
-        thought = thought.strip()
-        moved = f"moved {len(thought)} characters of reasoning to {self.api.reasoning}"
-        title = moved if thought else f"dropped the empty {tag} block"
-        self.record(block, title, event=event, before=markup.strip(), after=thought)
-
-
-class AnswerTag:
-    """State of the tag that some models put around the answer: `<think>…</think><answer>…</answer>`.
-
-    `awaited`: right after a thought, where the tag may open. `open`: it has opened, and its end has not come yet.
-    """
-
-    __slots__ = ("_sought", "state")
-
-    def __init__(self) -> None:
-        self.state: Literal["none", "awaited", "open"] = "none"
-        self._sought = 0
-
-    def after_thought(self, *, at_beginning: bool) -> None:
-        self._sought = 0
-        if at_beginning:
-            self.state = "awaited"
-
-    def opener(self, text: str, *, final: bool) -> re.Match[str] | None:
-        """Return the tag if the text begins with it. The state stays `awaited` while it may still arrive."""
-        opener = ANSWER_OPENER.match(text)
-        if opener is not None or (text and (final or not is_cut(ANSWER_OPENER, text))):
-            self.state = "none"
-        return opener
-
-    def opened(self) -> None:
-        self.state, self._sought = "open", 0
-
-    def closer(self, text: str) -> re.Match[str] | None:
-        closer = ANSWER_CLOSER.search(text, self._sought)
-        if closer is not None:
-            self.state = "none"
-        return closer
-
-    def cut_closer(self, text: str) -> int | None:
-        """Return the offset near the end of a text at which the closing tag may begin; None without one."""
-        self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
-        return cut_at(ANSWER_CLOSER, text, self._sought)
-
-
 class ThoughtDecider(TextDecider):
     """Decides on one text block.
 
@@ -205,7 +89,10 @@ class ThoughtDecider(TextDecider):
         self._tail = self._markup = self._thought = ""
         self._leading = self._swallowing = self._leaving = self._lone = self._awaits_more = False
         self._ended = not self.streamed
-        self._answer = AnswerTag()
+        self._answer: Literal["none", "awaited", "open"] = "none"
+        """State of a tag around the answer, as in `<think>…</think><answer>…</answer>`: right after a thought it may open,
+        and once it has opened, its end is searched from `_sought` on."""
+        self._sought = 0
         self._event: int | None = None
 
     def add(self, text: str) -> None:
@@ -286,7 +173,7 @@ class ThoughtDecider(TextDecider):
         window = self._window(text)
         if not MAY_OPEN.search(window):
             return True
-        if self._answer.state == "open":
+        if self._answer == "open":
             return False
         return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - LONGEST_TAG, 0))
 
@@ -344,7 +231,7 @@ class ThoughtDecider(TextDecider):
         """
         if self._swallowing:
             self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
-        if self._answer.state == "awaited" and self._awaits_answer(final=final):
+        if self._answer == "awaited" and self._awaits_answer(final=final):
             return 0
         text = self._buffer.text()
         if self.streamed and len(text) > _LONGEST_LEAD and self._looks > _MOST_LOOKS:
@@ -416,14 +303,16 @@ class ThoughtDecider(TextDecider):
     def _awaits_answer(self, *, final: bool) -> bool:
         """Remove a tag around the answer right after a thought. Return True if the rest of a tag may still arrive."""
         text = self._buffer.text()
-        opener = self._answer.opener(text, final=final)
+        opener = ANSWER_OPENER.match(text)
+        if opener is not None or (text and (final or not is_cut(ANSWER_OPENER, text))):
+            self._answer = "none"
         if opener is not None and self._mover.unwraps(opener[0]):
-            self._answer.opened()
+            self._answer, self._sought = "open", 0
             self._take_out(0, opener.end())
             title = f"removed the {opener[0]} tag around the answer"
             self._mover.record(self.block, title, event=self.event_at(self._shift - 1), before=opener[0])
             self._buffer.replace(self._drop_space(self._buffer.text(), self._shift))
-        return bool(text) and self._answer.state == "awaited"
+        return bool(text) and self._answer == "awaited"
 
     def _take_out(self, start: int, end: int) -> None:
         """Remove a tag. The text before it is decided, and no character of the tag has been sent."""
@@ -435,14 +324,17 @@ class ThoughtDecider(TextDecider):
     def _watch(self, *, final: bool) -> int | None:
         """Decide in the middle of a text. Return the offset from which text waits."""
         place = None
-        if self._answer.state == "open" and self._state == "text":
+        if self._answer == "open" and self._state == "text":
             text = self._buffer.text()
-            closer = self._answer.closer(text)
-            inner = self._find(text) if closer is not None else None
-            if closer is not None and (inner is None or inner.start > closer.start()):
-                self._take_out(closer.start(), closer.end())
-            elif closer is None and not final:
-                place = self._answer.cut_closer(text)
+            closer = ANSWER_CLOSER.search(text, self._sought)
+            if closer is not None:
+                self._answer = "none"
+                inner = self._find(text)
+                if inner is None or inner.start > closer.start():
+                    self._take_out(closer.start(), closer.end())
+            elif not final:
+                self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
+                place = cut_at(ANSWER_CLOSER, text, self._sought)
         waits = self._watch_thoughts(final=final)
         return min((one for one in (place, waits) if one is not None), default=None)
 
@@ -565,7 +457,8 @@ class ThoughtDecider(TextDecider):
         self._checked = first
         self._swallowing = swallow and after == len(text)
         self._state = "text" if text[:first].strip() else "start"
-        self._answer.after_thought(at_beginning=self._state == "start")
+        self._sought = 0
+        self._answer = "awaited" if self._state == "start" else self._answer
 
     def _drop_space(self, text: str, start: int) -> str:
         """Cut the white space at the beginning of `text`, which begins at this offset of the block."""
@@ -617,7 +510,7 @@ class ThoughtDecider(TextDecider):
                 return
             self._shift = block.sure
             self._state, self._swallowing, self._checked = "start", True, 0
-            self._answer.after_thought(at_beginning=True)
+            self._answer, self._sought = "awaited", 0
             self._buffer.replace("")
             self._tail = ""
             if rest := window[closer.end() :]:
@@ -644,3 +537,78 @@ class ThoughtDecider(TextDecider):
         block.cut(block.sure, block.sure + len(closer))
         block.sure += len(closer)
         self._mover.record_thought(block, tag.name, self._markup + self._thought + closer, self._thought, self._event)
+
+
+class ReasoningMover(TextRewriter):
+    """Moves the reasoning in the text blocks of a reply."""
+
+    phase: ClassVar[float] = 3.0
+    decider = ThoughtDecider
+
+    def __init__(
+        self, context: RewriteContext, request: Request, repair: MakeRepair, applies: Applies, live: bool, inside: bool
+    ) -> None:
+        """`live`: a thought may be sent before its end has arrived. `inside`: replies of this model begin in a
+        thought."""
+        super().__init__(context, repair)
+        self.request = request
+        self.applies = applies
+        self.live = live
+        self.inside = inside
+        self.api = traits(request.api)
+        self._own: dict[int, int] = {}
+        """The reasoning block of each candidate."""
+        self._open: dict[int, int] = {}
+        """The reasoning block that gets the thoughts of each text block."""
+        self._ends: dict[int, tuple[str, int]] = {}
+        """By reasoning block: the text block and the place in it where the last thought ended."""
+
+    def meet(self, start: Start) -> None:
+        super().meet(start)
+        if start.kind == "reasoning" and start.form != "opaque":
+            self._own.setdefault(start.choice, start.block)
+
+    def has_calls(self, choice: int) -> bool:
+        return super().has_calls(choice) or self._comes("tool_call", choice)
+
+    def has_reasoning(self, choice: int) -> bool:
+        return choice in self._own or self._comes("reasoning", choice)
+
+    def _comes(self, kind: str, choice: int) -> bool:
+        """Return True if a whole body holds a part of this kind anywhere."""
+        events = () if self.context.streamed else self.context.frame_events
+        return any(isinstance(event, Start) and event.kind == kind and event.choice == choice for event in events)
+
+    def moved(self, block: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        choice, has_blocks = block.choice, self.api.has_block_events
+        number = self._open.get(block.start.block) if has_blocks else self._own.get(choice)
+        if number is None:
+            if has_blocks and block.opened:
+                yield Close(block.number, frame)
+                block.opened = False
+                block.number = self.context.new_block()
+                block.start = block.start._replace(block=block.number, wire_index=None, item=-1)
+            number = self.context.new_block()
+            yield Start(number, "reasoning", (self.api.reasoning_at or "").format(choice), choice, frame)
+            if not has_blocks:
+                self._own[choice] = number
+        elif self._ends.get(number) != (block.start.pointer, offset):
+            yield Delta(number, "\n\n", frame)  # another thought
+        self._open[block.start.block] = number
+        self._ends[number] = block.start.pointer, offset + len(text)
+        yield Delta(number, text, frame)
+
+    def landed(self, block: TextBlock, frame: Frame | None) -> Iterable[Event]:
+        number = self._open.pop(block.start.block, None)
+        if number is not None and self.api.has_block_events:
+            yield Close(number, frame)
+
+    def unwraps(self, opener: str) -> bool:
+        """Return True if the request does not ask for this tag around the answer."""
+        return not instructions_hold(self.request, opener, opener.replace("<", "</"))
+
+    def record_thought(self, block: TextBlock, tag: str, markup: str, thought: str, event: int | None) -> None:
+        thought = thought.strip()
+        moved = f"moved {len(thought)} characters of reasoning to {self.api.reasoning}"
+        title = moved if thought else f"dropped the empty {tag} block"
+        self.record(block, title, event=event, before=markup.strip(), after=thought)

@@ -194,7 +194,6 @@ class MarkupDecider(TextDecider):
 
     @property
     def is_open(self) -> bool:
-        """Return True if later text may change how the text so far is read."""
         return self._open and not self._left
 
     def add(self, text: str) -> None:
@@ -372,7 +371,8 @@ class MarkupDecider(TextDecider):
         start = self._read - base
         seen = Look(find(text, self._request.tools, start)) if final else look(text, self._request.tools, start)
         end = len(text) - (0 if final else self._held(text))
-        seen = _before(seen, end)
+        blocks = tuple(block for block in seen.blocks if block.start < end)
+        seen = seen if seen.open is not None and seen.open < end else Look(blocks)
         self._complete = self._open = False
         runs = list(siblings(text, seen.blocks))
         for run in runs:
@@ -380,7 +380,11 @@ class MarkupDecider(TextDecider):
             if final and last and self._park(run, text):
                 return self._wait(run[0].start, base)
             if not final and (self._waits_for_end(run) or (last and self._may_grow(text, run, seen, end))):
-                return self._wait_for(run, base, end)
+                start = self._wait(run[0].start, base)
+                if not self._is_declared(run) or self._quotation.is_quoted(base + start):
+                    return end
+                self._complete = run[-1].complete
+                return start
             self._read = base + self._settle(run, text, base, over=final)
         if seen.open is None:
             self._read = base + end
@@ -416,14 +420,6 @@ class MarkupDecider(TextDecider):
     def _wait(self, start: int, base: int) -> int:
         self._open = True
         self._read = base + start
-        return start
-
-    def _wait_for(self, run: tuple[Block, ...], base: int, end: int) -> int:
-        """Hold back a run that may change, if all its tools are declared and it is not quoted."""
-        start = self._wait(run[0].start, base)
-        if not self._is_declared(run) or self._quotation.is_quoted(base + start):
-            return end
-        self._complete = run[-1].complete
         return start
 
     def _is_declared(self, run: tuple[Block, ...]) -> bool:
@@ -497,12 +493,6 @@ class MarkupDecider(TextDecider):
         return are_among(calls, structured)
 
 
-def _before(seen: Look, end: int) -> Look:
-    """Return the markup before an offset at which another opener may begin."""
-    blocks = tuple(block for block in seen.blocks if block.start < end)
-    return seen if seen.open is not None and seen.open < end else Look(blocks)
-
-
 def _part(start: Start, text: str) -> Said:
     match start.kind:
         case "reasoning":
@@ -560,6 +550,8 @@ class MarkupPromoter(TextRewriter):
     """Turns the markup in a reply into calls. `spoken`: candidates that have begun to answer in text."""
 
     phase: ClassVar[float] = 3.1
+    kinds = ("text", "reasoning", "refusal")
+    decider = MarkupDecider
 
     def __init__(self, context: RewriteContext, request: Request, repair: MakeRepair) -> None:
         super().__init__(context, repair)
@@ -568,7 +560,6 @@ class MarkupPromoter(TextRewriter):
         self._pending: dict[int, list[Promotion]] = {}
         self._pending_size = 0
         self._structured: dict[int, _Structured] = {}
-        self._deciders: list[MarkupDecider] = []
         self._looked_ahead = False
         self._cut: _Cut | None = None
         self._has_texts = False
@@ -576,21 +567,9 @@ class MarkupPromoter(TextRewriter):
     def _text_of(self, event: Event) -> TextBlock | None:
         return super()._text_of(event) if self._cut is None else None
 
-    @property
-    def patient(self) -> bool:
-        """Return False while later text may change the reading of text that has been sent."""
-        return not any(decider.is_open for decider in self._deciders)
-
-    def decider(self, block: TextBlock) -> MarkupDecider | None:
-        if block.start.kind not in ("text", "reasoning", "refusal") or block.start.form == "opaque":
-            return None
-        self._deciders.append(MarkupDecider(self, block))
-        return self._deciders[-1]
-
     def forget(self) -> None:
         super().forget()
         self._cut = None
-        self._deciders.clear()
 
     def push(self, event: Event) -> Iterable[Event]:
         if not self._looked_ahead:  # in a whole body all calls are known from the beginning
@@ -715,33 +694,35 @@ class MarkupPromoter(TextRewriter):
         structured = self.calls(candidate.number)
         if structured or not promotions:
             for promotion in promotions:
-                yield from self._give_back(promotion, structured, event.frame)
+                if are_among(promotion.calls, structured):
+                    self._record(promotion, "dropped the markup of", "")
+                elif promotion.place <= self.context.over.get(promotion.block.number, promotion.place):
+                    if self.context.streamed:
+                        self.warn(PUT_BACK)
+                    yield from self._as_text(promotion, event.frame)
             yield event
             return
         for promotion in promotions:
-            yield from self._make_calls(promotion, event.frame)
-        yield from self._finish(candidate.number, event)
+            lines = []
+            for call in promotion.calls:
+                id_ = mint_where_used(self.context, call.name)
+                arguments = call.arguments or {}
+                lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
+                yield from make_call(self.context, promotion.block.choice, call.name, id_, arguments, event.frame)
+            self._record(promotion, "promoted", "\n".join(lines))
+        own = traits(self.request.api)
+        if not isinstance(event, Finish):
+            if own.has_reason_for_calls:
+                yield Finish(candidate.number, own.calls, own.finish_at.format(candidate.number), event.frame)
+            yield event
+        elif not own.has_reason_for_calls or event.reason == own.calls or ending(event.reason) in _HONEST:
+            yield event
+        else:
+            yield event._replace(reason=own.calls)
 
     def dying(self, candidate: Candidate) -> Iterable[Event]:
         for promotion in self._pending.pop(candidate.number, []):
             yield from self._as_text(promotion, None)
-
-    def _make_calls(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
-        lines = []
-        for call in promotion.calls:
-            id_ = mint_where_used(self.context, call.name)
-            arguments = call.arguments or {}
-            lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
-            yield from make_call(self.context, promotion.block.choice, call.name, id_, arguments, frame)
-        self._record(promotion, "promoted", "\n".join(lines))
-
-    def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
-        if are_among(promotion.calls, structured):
-            self._record(promotion, "dropped the markup of", "")
-        elif promotion.place <= self.context.over.get(promotion.block.number, promotion.place):
-            if self.context.streamed:
-                self.warn(PUT_BACK)
-            yield from self._as_text(promotion, frame)
 
     def _as_text(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
         block, frame = promotion.block, frame or promotion.block.start.frame
@@ -757,15 +738,3 @@ class MarkupPromoter(TextRewriter):
         names = ", ".join(dict.fromkeys(call.name for call in promotion.calls))
         title = f"{what} {amount(len(promotion.calls), 'call')} of {names}"
         self.record(promotion.block, title, event=promotion.event, before=promotion.text.strip(), after=after)
-
-    def _finish(self, choice: int, event: Event) -> Iterator[Event]:
-        """Yield the end of a candidate that has calls now."""
-        own = traits(self.request.api)
-        if not isinstance(event, Finish):
-            if own.has_reason_for_calls:
-                yield Finish(choice, own.calls, own.finish_at.format(choice), event.frame)
-            yield event
-        elif not own.has_reason_for_calls or event.reason == own.calls or ending(event.reason) in _HONEST:
-            yield event
-        else:
-            yield event._replace(reason=own.calls)

@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import AppliedFix, RewriteContext, Safety
+from wirelint.model import Kind
 
 _LOOSE = 256
 """Most pieces that a buffer keeps unjoined. A small string takes ten times the memory of its characters."""
@@ -161,6 +162,11 @@ class TextDecider(ABC):
         self.block = block
         self.streamed = rewriter.context.streamed
 
+    @property
+    def is_open(self) -> bool:
+        """Return True if later text may change how the text so far is read."""
+        return False
+
     @abstractmethod
     def add(self, text: str) -> None:
         """Read more text, which `block.length` includes already."""
@@ -187,13 +193,18 @@ class TextDecider(ABC):
 
 
 class TextRewriter:
-    """Passes text blocks through their deciders. A subclass makes the deciders."""
+    """Passes text blocks through their deciders. A subclass names the class of the deciders."""
 
     phase: ClassVar[float] = 3
 
+    kinds: ClassVar[tuple[Kind, ...]] = ("text",)
+    """Kinds of the blocks that may change."""
+    decider: ClassVar[type[TextDecider]]
+
     @property
     def patient(self) -> bool:
-        return True
+        """Return False while later text may change the reading of text that has been sent."""
+        return not any(block.decider is not None and block.decider.is_open for block in self._blocks.values())
 
     def __init__(self, context: RewriteContext, repair: MakeRepair) -> None:
         self.context = context
@@ -205,10 +216,6 @@ class TextRewriter:
         self._left = False
 
     # --- for subclasses -----------------------------------------------------------------------------------------------
-
-    def decider(self, block: TextBlock) -> TextDecider | None:
-        """Return the decider of a block; None for a block that is not changed."""
-        return None
 
     def meet(self, start: Start) -> None:
         """Note that a part begins."""
@@ -357,12 +364,12 @@ class TextRewriter:
                 out.append(self._begin(block))
         candidate.blocks = [block for block in candidate.blocks if not block.closed]
         block = TextBlock(event, candidate.queue, event.block)
-        block.decider = self.decider(block) if not self._left else None
-        if block.decider is None:
+        if self._left or event.kind not in self.kinds or event.form == "opaque":
             if candidate.queue:
                 candidate.queue.append(Item(event))
                 return out
             return [*out, event]
+        block.decider = self.decider(self, block)
         self._blocks[event.block] = block
         candidate.blocks.append(block)
         if not traits(self.context.exchange.api).has_block_events:  # the start has no form on the wire

@@ -34,24 +34,6 @@ _MOST_LOOKS = 64
 """Tokens of one text that are examined; a text with more of them is about tokens."""
 
 
-class TokenStripper(TextRewriter):
-    """Removes tokens from the texts of a reply. `safe`, `unsafe`: the fixes that are permitted."""
-
-    phase: ClassVar[float] = 3.2
-
-    def __init__(
-        self, context: RewriteContext, request: Request, repair: MakeRepair, *, safe: bool, unsafe: bool
-    ) -> None:
-        super().__init__(context, repair)
-        self.framer = Framer(context.exchange, request)
-        self.safe, self.unsafe = safe, unsafe
-
-    def decider(self, block: TextBlock) -> TokenDecider | None:
-        if block.start.kind not in ("text", "reasoning", "refusal") or block.start.form == "opaque":
-            return None
-        return TokenDecider(self, block)
-
-
 class TokenDecider(TextDecider):
     """Decides on one block.
 
@@ -313,3 +295,18 @@ def _is_last(text: str, end: int) -> bool:
 
 def _listed(tokens: tuple[Occurrence, ...]) -> str:
     return listed(list(dict.fromkeys(token.token for token in tokens)), 4)
+
+
+class TokenStripper(TextRewriter):
+    """Removes tokens from the texts of a reply. `safe`, `unsafe`: the fixes that are permitted."""
+
+    phase: ClassVar[float] = 3.2
+    kinds = ("text", "reasoning", "refusal")
+    decider = TokenDecider
+
+    def __init__(
+        self, context: RewriteContext, request: Request, repair: MakeRepair, *, safe: bool, unsafe: bool
+    ) -> None:
+        super().__init__(context, repair)
+        self.framer = Framer(context.exchange, request)
+        self.safe, self.unsafe = safe, unsafe

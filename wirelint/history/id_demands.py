@@ -344,7 +344,13 @@ def mint(context: RewriteContext, name: str | None) -> str:
     history = _history_of(context.exchange.request)
     prefix = _counted_prefix(context, history)
     if prefix is not None and name and not re.search(r"[\s:]", name):
-        new = _count(context, f"{prefix}{name}", history)
+        stem = f"{prefix}{name}"
+        number = max(history.next_number, context.next_number)
+        if len(context.taken) <= _MOST_LOOKED_AT:
+            number = max(number, *(_number(id_) + 1 for id_ in context.taken), 0)
+        while (new := f"{stem}:{number}") in context.taken or new in history.ids:
+            number += 1
+        context.next_number = number + 1
     else:
         sample = _model_id(context, history)
         while (new := _imitate(sample, context.seed())) in context.taken or new in history.ids:
@@ -372,16 +378,6 @@ def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
         counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
         return None if counted is None else "functions." if counted["prefix"] else ""
     return "functions." if is_kimi_k2(model) else ""
-
-
-def _count(context: RewriteContext, stem: str, history: _History) -> str:
-    number = max(history.next_number, context.next_number)
-    if len(context.taken) <= _MOST_LOOKED_AT:
-        number = max(number, *(_number(id_) + 1 for id_ in context.taken), 0)
-    while (new := f"{stem}:{number}") in context.taken or new in history.ids:
-        number += 1
-    context.next_number = number + 1
-    return new
 
 
 def _model_id(context: RewriteContext, history: _History) -> str:

@@ -199,7 +199,16 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
         if (near or is_drawn(issued.id, issued.name)) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
-    alike = [] if _is_foreign(id_, name) else _alike(call, conversation, ledger, history)
+    equal = () if _is_foreign(id_, name) else ledger.alike(name, call.arguments.text, conversation)
+    alike = [
+        issued
+        for issued in equal
+        if issued.id not in history
+        and not _is_prefixed_counter(id_, issued.id)
+        # An id that was sent back belongs to another run of the same prompt.
+        and ledger.returned(issued.id, conversation) is None
+        and ledger.returned(issued.id, issued.conversation) is None
+    ]
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)
         if found is None and id_ and alike[0].api != exchange.api:
@@ -231,21 +240,6 @@ def _is_foreign(id_: str, name: str) -> bool:
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
         return False
     return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
-
-
-def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> list[Issued]:
-    """Return recorded calls with the same function and arguments whose ids were never sent back.
-
-    An id that was sent back belongs to another run of the same prompt.
-    """
-    return [
-        issued
-        for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
-        if issued.id not in history
-        and not _is_prefixed_counter(call.id or "", issued.id)
-        and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
-    ]
 
 
 def _is_prefixed_counter(id_: str, issued: str) -> bool:

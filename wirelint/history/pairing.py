@@ -275,7 +275,21 @@ def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit,
     """Return the edits that remove results from a history, by the results' pointers; none for those that must stay."""
     history = history_of(request.api)
     if history.has_blocks:
-        return _blocks(request, history, found)
+        by_message: dict[int, dict[str, str]] = {}
+        for answer in found:
+            place = answer.result.pointer.split("/")
+            if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # the messages are an array
+                by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
+        body = at(request.body, history.place)
+        messages = body if isinstance(body, list) else []
+        edits: dict[str, tuple[Edit, ...]] = {}
+        emptied: dict[int, str | None] = {}
+        ordered = sorted(by_message.items())
+        # A second time from the last one on: a message between two of the assistant may go if the later one goes.
+        for number, blocks in (*ordered, *reversed(ordered)):
+            if edits.keys().isdisjoint(blocks):
+                edits |= _taken_out(messages, number, blocks, emptied, history)
+        return edits
     gone = {answer.position for answer in found}
     spoken = any(message.role != "system" for n, message in enumerate(request.messages) if n not in gone)
     return {answer.result.pointer: (Edit("remove", answer.result.pointer),) for answer in found if spoken}
@@ -284,24 +298,6 @@ def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit,
 def keeps_words(edits: Sequence[Edit]) -> bool:
     """Return True if the edits of a result keep its content as text."""
     return any(edit.op == "replace" for edit in edits)
-
-
-def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
-    by_message: dict[int, dict[str, str]] = {}
-    for answer in found:
-        place = answer.result.pointer.split("/")
-        if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # the messages are an array
-            by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
-    body = at(request.body, history.place)
-    messages = body if isinstance(body, list) else []
-    edits: dict[str, tuple[Edit, ...]] = {}
-    gone: dict[int, str | None] = {}
-    ordered = sorted(by_message.items())
-    # A second time from the last one on: a message between two of the assistant may go if the later one goes.
-    for number, blocks in (*ordered, *reversed(ordered)):
-        if edits.keys().isdisjoint(blocks):
-            edits |= _taken_out(messages, number, blocks, gone, history)
-    return edits
 
 
 def _taken_out(

@@ -174,27 +174,22 @@ def _given(text: str) -> str:
 def _plain(texts: Sequence[str]) -> str:
     text = "\n".join(texts)
     if "<" in text and ("</th" in text or "</reason" in text):
-        text = _without_thoughts(text)
+        kept: list[str] = []
+        closers: dict[str, int] = {}  # where the search for each closing tag goes on
+        place = 0
+        for opener in _THINKING.finditer(text):
+            if opener.start() < place:
+                continue
+            closer = f"</{opener[1]}>"
+            at = closers.get(closer, 0)
+            if 0 <= at < opener.end():
+                at = closers[closer] = text.find(closer, opener.end())
+            if at >= 0:
+                kept.append(text[place : opener.start()])
+                place = at + len(closer)
+        text = "".join((*kept, text[place:]))
         text = text.rpartition("</think>")[2]  # templates open it in the prompt
     return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")
-
-
-def _without_thoughts(text: str) -> str:
-    """Return the text without pairs of reasoning tags. The search for each closer continues after the last one."""
-    kept: list[str] = []
-    closers: dict[str, int] = {}
-    place = 0
-    for opener in _THINKING.finditer(text):
-        if opener.start() < place:
-            continue
-        closer = f"</{opener[1]}>"
-        at = closers.get(closer, 0)
-        if 0 <= at < opener.end():
-            at = closers[closer] = text.find(closer, opener.end())
-        if at >= 0:
-            kept.append(text[place : opener.start()])
-            place = at + len(closer)
-    return "".join((*kept, text[place:]))
 
 
 # A client's own name for the conversation of a request: session headers, and fields of the body.

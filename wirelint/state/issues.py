@@ -30,7 +30,6 @@ from wirelint.model import (
     Part,
     Reasoning,
     Refusal,
-    Reply,
     Request,
     Severity,
     Text,
@@ -134,7 +133,8 @@ class Issues:
         made: list[Finding] = []
         for finding in findings:
             content = contents.at(finding)
-            key = _key(finding, content)
+            said = "\n".join((finding.code, finding.severity, finding.message))
+            key = hashlib.blake2b(said.encode("utf-8", "surrogatepass") + b"\0" + content, digest_size=8).hexdigest()
             entries = self._entries(key, reach)
             number = taken.get(key, 0)
             if finding.side == "response":  # earlier exchanges' faults are not those of this reply
@@ -229,11 +229,6 @@ def _reply_key(finding: Finding, content: bytes) -> str:
     return hashlib.blake2b(f"{finding.code}\0reply\0".encode() + content, digest_size=8).hexdigest()
 
 
-def _key(finding: Finding, content: bytes) -> str:
-    said = "\n".join((finding.code, finding.severity, finding.message))
-    return hashlib.blake2b(said.encode("utf-8", "surrogatepass") + b"\0" + content, digest_size=8).hexdigest()
-
-
 class _Contents:
     """Digests of the content at places of an exchange, cached."""
 
@@ -257,7 +252,8 @@ class _Contents:
         if side_of is None:
             return
         if side not in self._parts:
-            self._parts[side] = _by_place(side_of)
+            messages = side_of.messages if isinstance(side_of, Request) else ()
+            self._parts[side] = {one.pointer: one for one in (*messages, *side_of.parts)}
         parts, place = self._parts[side], pointer
         while place:
             if (found := parts.get(place)) is not None:
@@ -266,12 +262,6 @@ class _Contents:
             place = place.rpartition("/")[0]
         if isinstance(side_of, Request):
             yield from _value(side_of, pointer)
-
-
-def _by_place(side: Request | Reply) -> dict[str, Part | Message]:
-    """Return messages and parts of one side by pointer; a part wins over its message."""
-    messages = side.messages if isinstance(side, Request) else ()
-    return {one.pointer: one for one in (*messages, *side.parts)}
 
 
 def _said(part: Part | Message) -> Iterator[str]:

@@ -359,10 +359,19 @@ class Lineage:
         if place is None:
             return
         conversation, reply = exchange.conversation, exchange.reply
-        for node, turn in place.edited:
-            self._learn(node, turn)
+        for node, turn in place.edited:  # the client's form of an answer
+            if len(node.answers) < COMPARED:
+                self._weight += 1 + len(turn.ids)
+                node.answers = (*node.answers, KnownTurn.of(turn))
+                self._answers.add([turn.mark], node)
+                self._calls.add([key(id_) for id_ in turn.ids], node)
         if place.twin is not None and place.twin.conversation == conversation:
-            self._repeat(place.twin, exchange)
+            twin = place.twin  # equal exchanges share a node
+            twin.exchange, twin.repeated = exchange.id, True
+            if reply is not None and reply.id and len(twin.replies) < COMPARED:
+                twin.replies.append(reply.id)
+                self._replies[twin.scope.host, reply.id] = twin
+            self._touch(conversation)
             return
         asked, made = (tuple(map(KnownTurn.of, turns)) for turns in (place.added, place.answers))
         node = Node(
@@ -519,22 +528,6 @@ class Lineage:
             index.add(marks, node)
         for reply in node.replies:
             self._replies[node.scope.host, reply] = node
-
-    def _learn(self, node: Node, turn: Turn) -> None:
-        """Record the client's form of an answer."""
-        if len(node.answers) < COMPARED:
-            self._weight += 1 + len(turn.ids)
-            node.answers = (*node.answers, KnownTurn.of(turn))
-            self._answers.add([turn.mark], node)
-            self._calls.add([key(id_) for id_ in turn.ids], node)
-
-    def _repeat(self, node: Node, exchange: Exchange) -> None:
-        """Add an exchange that equals an earlier one: they share a node."""
-        node.exchange, node.repeated = exchange.id, True
-        if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
-            node.replies.append(exchange.reply.id)
-            self._replies[node.scope.host, exchange.reply.id] = node
-        self._touch(node.conversation)
 
     def _leave(self, node: Node) -> None:
         self._weight -= node.weight

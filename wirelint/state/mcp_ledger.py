@@ -179,7 +179,22 @@ class McpLedger:
         server, session = place_of(exchange)
         self._server(server).unread |= exchange.request is None or exchange.end == "unread"
         for part in exchange.request.parts if exchange.request is not None else ():
-            self._ask(part, exchange, server, session)
+            match part:
+                case ToolCall(id_, name, arguments) if id_ is not None and name is not None:
+                    call = Passed(self._clock, server, name, digest_of(arguments), exchange.id)
+                    while call.number in self._calls:  # several in a batch
+                        self._clock += 1
+                        call.number = self._clock
+                    self._calls[call.number] = call
+                    calls = self._by_name.setdefault(plain(name), {}).setdefault((server, name), {})
+                    calls.setdefault(call.digest, {})[call.number] = call
+                    self._waiting[server, session, id_] = _Waiting("tools/call", call)
+                case Rpc("request", id_, method) if id_ is not None:
+                    self._waiting[server, session, id_] = _Waiting(method, None)
+                    if method == "initialize":
+                        self._begun[server, session] = None
+                case _:
+                    pass
         for choice in exchange.reply.choices if exchange.reply is not None else ():
             whole = not any(isinstance(part, Opaque) for part in choice.parts)
             for part in choice.parts:
@@ -202,24 +217,6 @@ class McpLedger:
             found = self._servers[key] = _Server(names=_names_in(key))
         self._servers.move_to_end(key)
         return found
-
-    def _ask(self, part: object, exchange: Exchange, server: str, session: str) -> None:
-        match part:
-            case ToolCall(id_, name, arguments) if id_ is not None and name is not None:
-                call = Passed(self._clock, server, name, digest_of(arguments), exchange.id)
-                while call.number in self._calls:  # several in a batch
-                    self._clock += 1
-                    call.number = self._clock
-                self._calls[call.number] = call
-                calls = self._by_name.setdefault(plain(name), {}).setdefault((server, name), {})
-                calls.setdefault(call.digest, {})[call.number] = call
-                self._waiting[server, session, id_] = _Waiting("tools/call", call)
-            case Rpc("request", id_, method) if id_ is not None:
-                self._waiting[server, session, id_] = _Waiting(method, None)
-                if method == "initialize":
-                    self._begun[server, session] = None
-            case _:
-                pass
 
     def _answer(self, part: object, server: str, session: str, whole: bool) -> None:
         match part:

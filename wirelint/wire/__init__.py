@@ -7,13 +7,21 @@ They do no I/O, give the same frames for any cut of the input, and lose no byte.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
-from wirelint.wire.buffer import BLANKS, BOM
-from wirelint.wire.json_bodies import TYPES, ArrayStream, JsonLines, WholeBody, looks_like_array
+from wirelint.wire.json_bodies import (
+    BLANKS,
+    BOM,
+    TYPES,
+    ArrayStream,
+    Framer,
+    Framing,
+    JsonLines,
+    WholeBody,
+    looks_like_array,
+)
 from wirelint.wire.sse import EventStream
 
 __all__ = [
@@ -27,32 +35,6 @@ __all__ = [
     "WholeBody",
     "looks_like_events",
 ]
-
-
-Framing = Literal["whole", "events", "lines", "array", "messages"]
-"""Form of a body: one document, server-sent events, JSON lines, a JSON array, an AWS event stream."""
-
-
-class Framer(Protocol):
-    """Splitter of a body into frames. `feed` takes bytes, `close` returns the rest. Do not call `feed` after
-    `close`."""
-
-    @property
-    def streamed(self) -> bool: ...
-
-    def feed(self, data: bytes) -> list[Frame]: ...
-
-    def close(self) -> list[Frame]: ...
-
-    @property
-    def framing(self) -> Framing:
-        """Form of the body; `whole` until its first bytes show another form."""
-        ...
-
-    @property
-    def waiting(self) -> bytes:
-        """Bytes received that are not yet part of a frame."""
-        ...
 
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -84,39 +66,35 @@ class Sniffer:
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._type = headers.get("content-type", "").split(";")[0].strip().lower()
         self._declared = self._type == "text/event-stream"
+        self.streamed = self._declared or self._type in _STREAMED
+        self.framing: Framing = "whole"
+        """Form of the body; `whole` until its first bytes show another form."""
+        self.unreadable: str | None = None
+        """Reason why the body cannot be read (a missing optional dependency)."""
         self._head = bytearray()
         self._framer: Framer | None = None
         self._may_be_lines = self._has_document = False
         self._searched = 0
         """Offset up to which the head was searched for the end of the first line, or for the second line."""
 
-    @property
-    def streamed(self) -> bool:
-        return self._framer.streamed if self._framer is not None else self._declared or self._type in _STREAMED
-
-    @property
-    def framing(self) -> Framing:
-        return self._framer.framing if self._framer is not None else "whole"
-
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:
             return self._framer.feed(data)
         self._head += data
         framer = self._lines_or_whole() if self._may_be_lines else self._choose(bytes(self._head))
-        return self._go_on(framer) if framer is not None else []
+        return self._begin(framer) if framer is not None else []
 
     def close(self) -> list[Frame]:
         if self._framer is not None:
             return self._framer.close()
         framer = None if self._may_be_lines else self._decide(self._declared)
-        frames = self._go_on(framer or WholeBody())
-        return frames + self.close()
+        return self._begin(framer or WholeBody()) + self.close()
 
-    @property
-    def unreadable(self) -> str | None:
-        """Reason why the body cannot be read (a missing optional dependency); None if it can, or if its form is
-        unknown."""
-        return self._framer.unreadable if isinstance(self._framer, MessageStream) else None
+    def _begin(self, framer: Framer) -> list[Frame]:
+        self._framer, self.streamed, self.framing = framer, framer.streamed, framer.framing
+        self.unreadable = framer.unreadable if isinstance(framer, MessageStream) else None
+        head, self._head = bytes(self._head), bytearray()
+        return framer.feed(head)
 
     @property
     def waiting(self) -> bytes:
@@ -164,8 +142,3 @@ class Sniffer:
         rest = head[self._searched :].lstrip(BLANKS)
         self._searched = len(head)
         return None if not rest else JsonLines() if rest.startswith(b"{") else WholeBody()
-
-    def _go_on(self, framer: Framer) -> list[Frame]:
-        self._framer = framer
-        head, self._head = bytes(self._head), bytearray()
-        return framer.feed(head)

@@ -25,14 +25,13 @@ import zlib
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from types import ModuleType
-from typing import Literal, NamedTuple
 
 import orjson
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_object
 from wirelint.model import FaultKind
-from wirelint.wire.buffer import Buffered, Faults, decode
+from wirelint.wire.json_bodies import Faults, Framer, decode
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 CHUNK = "chunk"
@@ -46,11 +45,6 @@ _MOST = (24 << 20) + (128 << 10) + _LEAST
 _FIRST = (b"\x00", b"\x01")
 """First byte of the length of a message (at most 24 MiB)."""
 _STRING = b"\x07"
-
-
-class Message(NamedTuple):
-    headers: Mapping[str, object]
-    payload: bytes
 
 
 def _botocore() -> ModuleType | None:
@@ -86,10 +80,10 @@ def _ends(buffer: bytes | bytearray) -> Iterator[int]:
         yield end
 
 
-class MessageStream(Buffered):
+class MessageStream(Framer):
     """Incremental parser of one event stream."""
 
-    framing: Literal["messages"] = "messages"
+    framing = "messages"
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +96,6 @@ class MessageStream(Buffered):
         return None if self._botocore is not None else NO_DECODER
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         self._buffer += data
         if self._lost:
             return []
@@ -113,20 +106,16 @@ class MessageStream(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete message, as a separate frame."""
         rest = self._take_rest()
         if not rest:
             return []
         kind: FaultKind = "broken-json" if self._lost else "cut-event"
         why = "no message begins here" if self._lost else f"a message of which {len(rest)} bytes came"
-        return [Frame(self._next(), rest, None, None, ((kind, why),))]
-
-    def _next(self) -> int:
-        self._number += 1
-        return self._number - 1
+        return [Frame(self._number, rest, None, None, ((kind, why),))]
 
     def _frame(self, raw: bytes) -> Frame:
-        number = self._next()
+        number = self._number
+        self._number += 1
         if self._botocore is None:
             return Frame(number, raw, None, None)
         decoder = self._botocore.EventStreamBuffer()
@@ -135,35 +124,26 @@ class MessageStream(Buffered):
             decoded = decoder.next()
         except (self._botocore.ParserError, StopIteration, ValueError, LookupError, TypeError, struct.error) as error:
             return Frame(number, raw, None, None, (("broken-json", f"{type(error).__name__}: {error}"[:80]),))
-        name, data, faults = _content(Message(decoded.headers, decoded.payload))
-        return Frame(number, raw, name, data, faults)
+        return Frame(number, raw, *_content(decoded.headers, decoded.payload))
 
 
-def _content(message: Message) -> tuple[str | None, str | None, Faults]:
-    """Return the name of an event, its data, and its faults."""
-    name, payload = _name(message.headers), message.payload
-    kind = message.headers.get(":message-type")
-    if kind in ("exception", "error"):
-        return "error", _failure(message), ()
-    if name == CHUNK and (carried := _carried(payload)) is not None:
-        name, payload = _type_of(carried) or name, carried
-    data, faults = decode(payload)
-    return name, data or None, faults
+def _content(headers: Mapping[str, object], payload: bytes) -> tuple[str | None, str | None, Faults]:
+    """Return the name of an event, its data, and its faults.
 
-
-def _name(headers: Mapping[str, object]) -> str | None:
+    An exception becomes an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`.
+    """
+    if headers.get(":message-type") in ("exception", "error"):
+        kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
+        said = decode_object(payload)
+        words = said.get("message") or said.get("Message") or headers.get(":error-message") or ""
+        error = {**said, "type": str(kind), "message": words if isinstance(words, str) else str(words)}
+        return "error", json.dumps({"type": "error", "error": error}, ensure_ascii=False), ()
     name = headers.get(":event-type")
-    return name if isinstance(name, str) else None
-
-
-def _failure(message: Message) -> str:
-    """Return an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
-    headers = message.headers
-    kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
-    said = decode_object(message.payload)
-    words = said.get("message") or said.get("Message") or headers.get(":error-message") or ""
-    error = {**said, "type": str(kind), "message": words if isinstance(words, str) else str(words)}
-    return json.dumps({"type": "error", "error": error}, ensure_ascii=False)
+    if name == CHUNK and (carried := _carried(payload)) is not None:
+        payload, kind = carried, decode_object(carried).get("type")
+        name = kind if kind and isinstance(kind, str) else CHUNK
+    data, faults = decode(payload)
+    return (name if isinstance(name, str) else None), data or None, faults
 
 
 def _carried(payload: bytes) -> bytes | None:
@@ -175,11 +155,6 @@ def _carried(payload: bytes) -> bytes | None:
         return base64.b64decode(carried, validate=True)
     except (binascii.Error, ValueError):
         return None
-
-
-def _type_of(payload: bytes) -> str | None:
-    kind = decode_object(payload).get("type")
-    return kind if isinstance(kind, str) else None
 
 
 def split(body: bytes) -> tuple[list[bytes], bytes]:
@@ -211,8 +186,11 @@ def message(payload: bytes, event: str, *, exception: bool = False) -> bytes:
     """Return one message with a JSON payload, as Bedrock sends it."""
     kind = ("exception", ":exception-type") if exception else ("event", ":event-type")
     headers = ((kind[1], event), (":content-type", "application/json"), (":message-type", kind[0]))
-    head = b"".join(_header(name, value) for name, value in headers)
-    return _framed(head, payload)
+    head = bytearray()
+    for key, value in headers:
+        words = value.encode()
+        head += len(key).to_bytes(1) + key.encode() + _STRING + len(words).to_bytes(2) + words
+    return _framed(bytes(head), payload)
 
 
 def _framed(head: bytes, payload: bytes) -> bytes:
@@ -224,11 +202,6 @@ def _framed(head: bytes, payload: bytes) -> bytes:
 def chunk(payload: bytes) -> bytes:
     """Return a `chunk` message around an event of another API."""
     return message(orjson.dumps({"bytes": base64.b64encode(payload).decode()}), CHUNK)
-
-
-def _header(name: str, value: str) -> bytes:
-    key, words = name.encode(), value.encode()
-    return len(key).to_bytes(1) + key + _STRING + len(words).to_bytes(2) + words
 
 
 _EVENT = re.compile(rb"(?:event: ([^\n]*+)\n)?+data: ([^\n]*+)\n\n")

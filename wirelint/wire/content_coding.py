@@ -7,9 +7,11 @@ damaged slice raises an error that carries the bytes decoded before the damage.
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Iterable
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 import brotli
 import zstandard
@@ -34,195 +36,155 @@ class TooLargeError(CodingError):
 
 
 class _Room:
-    """Number of plain bytes that a decoder may still produce (`left`; None: no limit). Each fed byte adds `ratio`."""
+    """Number of plain bytes that a decoder may still produce (None: no limit). Each fed byte adds `ratio`."""
 
     def __init__(self, left: int | None, ratio: int) -> None:
-        self._left, self._ratio = left, ratio
+        self._left: float = math.inf if left is None else left
+        self._ratio = ratio
 
-    def grow(self, fed: int) -> None:
-        if self._left is not None:
-            self._left += self._ratio * fed
-
-    def take(self, size: int) -> None:
-        if self._left is not None:
-            self._left -= size
-            if self._left < 0:
-                raise TooLargeError
+    def count(self, fed: int, plain: int) -> None:
+        self._left += self._ratio * fed - plain
+        if self._left < 0:
+            raise TooLargeError
 
 
-class _Inflated:
-    """Base of the gzip and deflate decoders.
-
-    The members are those of every coding's class. `SLICE` is the number of bytes that are decoded at a time. `MAGIC`
-    lists the first bytes of a further member. `over`: the member is complete; `unused` are the bytes of the last slice
-    after its end. `decode` raises CodingError.
-    """
-
-    SLICE: ClassVar[int] = 256  # zlib expands a byte to up to 1032
-    MAGIC: ClassVar[tuple[bytes, ...]] = ()
-
-    def __init__(self, wbits: int) -> None:
-        self._inflate = zlib.decompressobj(wbits)
+class _Member(Protocol):
+    """Decoder of one member, such as that of `zlib`. `unused_data` are the bytes of the last slice after its end."""
 
     @property
-    def over(self) -> bool:
-        return self._inflate.eof
+    def eof(self) -> bool: ...
 
     @property
-    def unused(self) -> bytes:
-        return self._inflate.unused_data
+    def unused_data(self) -> bytes: ...
 
-    def decode(self, data: bytes) -> bytes:
-        before = self._inflate.copy()
-        try:
-            return self._inflate.decompress(data)
-        except zlib.error as error:
-            raised = CodingError(str(error))
-            raised.plain = _salvage(before, data)
-            raise raised from error
-
-
-def _salvage(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """Return the bytes decoded before the damage, which zlib itself does not return."""
-    out = bytearray()
-    try:
-        for byte in data:
-            out += inflate.decompress(bytes((byte,)))
-    except zlib.error:
-        pass
-    return bytes(out)
-
-
-class _Gzip(_Inflated):
-    MAGIC = (b"\x1f\x8b",)
-
-    def __init__(self) -> None:
-        super().__init__(31)
-
-
-class _Deflate(_Inflated):
-    """Decoder of deflate with the zlib header that RFC 9110 requires, or without it, as some servers send it."""
-
-    def __init__(self) -> None:
-        super().__init__(15)
-        self._head: bytes | None = b""
-
-    def decode(self, data: bytes) -> bytes:
-        if self._head is not None:
-            data = self._head + data
-            if len(data) < 2:
-                self._head = data
-                return b""
-            self._head = None
-            # RFC 1950, 2.2: method 8, and a check on both bytes. Raw deflate streams hardly ever begin with such bytes.
-            wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
-            self._inflate = zlib.decompressobj(15 if wrapped else -15)
-        return super().decode(data)
+    def decompress(self, data: bytes, /) -> bytes: ...
 
 
 class _Brotli:
-    # A command of a few bytes expands to up to 16 MiB (RFC 7932, 9.2).
-    SLICE: ClassVar[int] = 16
-    MAGIC: ClassVar[tuple[bytes, ...]] = ()
-    unused = b""
+    unused_data = b""
 
     def __init__(self) -> None:
         self._decompressor = brotli.Decompressor()
 
     @property
-    def over(self) -> bool:
+    def eof(self) -> bool:
         return bool(self._decompressor.is_finished())
 
-    def decode(self, data: bytes) -> bytes:
-        try:
-            return bytes(self._decompressor.process(data))
-        except brotli.error as error:
-            raise CodingError(str(error)) from error
+    def decompress(self, data: bytes, /) -> bytes:
+        return bytes(self._decompressor.process(data))
 
 
-class _Zstd:
+def _deflate(head: bytes) -> _Member | None:
+    """Return a decoder of deflate with the zlib header that RFC 9110 requires, or without it, as some servers send it."""
+    if len(head) < 2:
+        return None
+    # RFC 1950, 2.2: method 8, and a check on both bytes. Raw deflate streams hardly ever begin with such bytes.
+    wrapped = head[0] & 0x0F == 8 and int.from_bytes(head[:2]) % 31 == 0
+    return zlib.decompressobj(15 if wrapped else -15)
+
+
+class _Coding(NamedTuple):
+    begin: Callable[[bytes], _Member | None]
+    """Function from the first bytes of a member to its decoder; None if more bytes are needed."""
+    slice: int
+    """Number of bytes that are decoded at a time."""
+    magic: tuple[bytes, ...] = ()
+    """The first bytes of a further member."""
+
+
+_GZIP = _Coding(lambda _: zlib.decompressobj(31), 256, (b"\x1f\x8b",))
+_CODINGS: dict[str, _Coding | None] = {
+    "gzip": _GZIP,
+    "x-gzip": _GZIP,
+    "deflate": _Coding(_deflate, 256),  # zlib expands a byte to up to 1032
+    # A command of a few bytes expands to up to 16 MiB (RFC 7932, 9.2).
+    "br": _Coding(lambda _: _Brotli(), 16),
     # A block of four bytes expands to up to 128 KiB (RFC 8878, 3.1.1.2).
-    SLICE: ClassVar[int] = 64
-    MAGIC: ClassVar[tuple[bytes, ...]] = (
-        b"\x28\xb5\x2f\xfd",
-        *(bytes((low,)) + b"\x2a\x4d\x18" for low in range(0x50, 0x60)),
-    )
-
-    def __init__(self) -> None:
-        self._decompressor = zstandard.ZstdDecompressor().decompressobj()
-
-    @property
-    def over(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused(self) -> bytes:
-        return self._decompressor.unused_data
-
-    def decode(self, data: bytes) -> bytes:
-        try:
-            return self._decompressor.decompress(data)
-        except zstandard.ZstdError as error:
-            raise CodingError(str(error)) from error
-
-
-_Member: TypeAlias = "_Gzip | _Deflate | _Brotli | _Zstd"
+    "zstd": _Coding(
+        lambda _: zstandard.ZstdDecompressor().decompressobj(),
+        64,
+        (b"\x28\xb5\x2f\xfd", *(bytes((low,)) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))),
+    ),
+    "identity": None,
+}
 
 
 class _Members:
     """Decoder of consecutive members (RFC 1952, 2.2; RFC 8878, 3.1). Bytes after the last member that begin no further
     one are ignored, as clients do."""
 
-    def __init__(self, kind: type[_Member], room: _Room) -> None:
-        self._kind, self._room = kind, room
-        self._member = kind()
-        self._between = b""
+    def __init__(self, coding: _Coding, room: _Room) -> None:
+        self._coding, self._room = coding, room
+        self._member: _Member | None = None
+        self._waiting = b""
         self._fed = self._over = False
 
     @property
     def finished(self) -> bool:
-        return not self._fed or self._member.over
+        return not self._fed or (self._member is not None and self._member.eof)
 
     def feed(self, data: bytes) -> bytes:
-        data, self._between = self._between + data, b""
+        data, self._waiting = self._waiting + data, b""
         self._fed = self._fed or bool(data)
         out, at = bytearray(), 0
         try:
             while at < len(data) and not self._over:
-                if self._member.over and not self._begin(data[at : at + 4]):
-                    break
-                piece = data[at : at + self._kind.SLICE]
-                plain = self._member.decode(piece)
-                used = len(piece) - len(self._member.unused)
+                member = self._member
+                if member is None or member.eof:
+                    member = self._begin(data[at : at + 4])
+                    if member is None:
+                        break
+                piece = data[at : at + self._coding.slice]
+                plain = _decode(member, piece)
+                used = len(piece) - len(member.unused_data)
                 at += used
-                self._room.grow(used)
-                self._room.take(len(plain))
+                self._room.count(used, len(plain))
                 out += plain
         except CodingError as error:
             error.plain = bytes(out) + error.plain
             raise
         return bytes(out)
 
-    def _begin(self, head: bytes) -> bool:
-        """Begin the next member. Return False if the bytes begin none, or if there are too few of them to decide."""
-        if any(head.startswith(magic) for magic in self._kind.MAGIC):
-            self._member = self._kind()
-            return True
-        if any(magic.startswith(head) for magic in self._kind.MAGIC):
-            self._between = head
+    def _begin(self, head: bytes) -> _Member | None:
+        """Return the decoder of the next member; None if the bytes begin none, or if there are too few of them."""
+        magic = self._coding.magic
+        if self._member is None or head.startswith(magic):
+            member = self._coding.begin(head)
+            self._member = member or self._member
+            self._waiting = b"" if member is not None else head
+            return member
+        if any(first.startswith(head) for first in magic):
+            self._waiting = head
         else:
             self._over = True
-        return False
+        return None
+
+
+def _decode(member: _Member, data: bytes) -> bytes:
+    """Return the plain bytes of a slice. Raises CodingError with the bytes before the damage.
+
+    zlib itself does not return them, so they are decoded again byte by byte.
+    """
+    before = member.copy() if hasattr(member, "copy") else None
+    try:
+        return member.decompress(data)
+    except (zlib.error, brotli.error, zstandard.ZstdError) as error:
+        raised = CodingError(str(error))
+        if before is not None:
+            with suppress(zlib.error):
+                for byte in data:
+                    raised.plain += before.decompress(bytes((byte,)))
+        raise raised from error
 
 
 class Decoder:
     """Decoder of the codings of a body, which were applied one after the other. They are undone from the last to the
     first."""
 
-    def __init__(self, kinds: Iterable[type[_Member]], most: int | None, ratio: int) -> None:
+    def __init__(self, codings: Sequence[_Coding], most: int | None, ratio: int) -> None:
         self._room = _Room(most, ratio)
         """Limit of a body without codings."""
-        self._codings = [_Members(kind, _Room(most, ratio)) for kind in kinds]
+        self._codings = [_Members(coding, _Room(most, ratio)) for coding in codings]
 
     @property
     def finished(self) -> bool:
@@ -232,8 +194,7 @@ class Decoder:
     def feed(self, data: bytes) -> bytes:
         """Return the plain bytes that `data` completes. Raises CodingError; do not call `feed` after it."""
         if not self._codings:
-            self._room.grow(len(data))
-            self._room.take(len(data))
+            self._room.count(len(data), len(data))
         failed: CodingError | None = None
         for coding in self._codings:
             try:
@@ -246,16 +207,6 @@ class Decoder:
         return data
 
 
-_CODINGS: dict[str, type[_Member] | None] = {
-    "gzip": _Gzip,
-    "x-gzip": _Gzip,
-    "deflate": _Deflate,
-    "br": _Brotli,
-    "zstd": _Zstd,
-    "identity": None,
-}
-
-
 def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
     """Return a decoder for the value of a content-encoding header. Raises CodingError for an unknown one.
 
@@ -266,7 +217,7 @@ def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int
     unknown = [name for name in names if name not in _CODINGS]
     if unknown:
         raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-    return Decoder([kind for name in reversed(names) if (kind := _CODINGS[name]) is not None], most, ratio)
+    return Decoder([coding for name in reversed(names) if (coding := _CODINGS[name]) is not None], most, ratio)
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:

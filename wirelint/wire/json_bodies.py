@@ -14,44 +14,85 @@ brackets do not match: the rest is unreadable, and the array counts as not close
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import Literal
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, TypeAlias
 
 import regex
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
-from wirelint.wire.buffer import BLANKS, BOM, Buffered, Faults, decode, evidence
+from wirelint.model import FaultKind
+
+BOM = codecs.BOM_UTF8
+BLANKS = b" \t\r\n"
+_SHOWN = 60
+
+Faults: TypeAlias = tuple[tuple[FaultKind, str], ...]
 
 
-class WholeBody:
-    """Framer that collects a whole body and returns it as one frame at the end."""
+Framing = Literal["whole", "events", "lines", "array", "messages"]
+"""Form of a body: one document, server-sent events, JSON lines, a JSON array, an AWS event stream."""
 
-    streamed = False
-    framing: Literal["whole"] = "whole"
+
+class Framer(ABC):
+    """Splitter of a body into frames. Do not call `feed` after `close`."""
+
+    streamed: ClassVar[bool] = True
+    framing: ClassVar[Framing]
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-
-    def feed(self, data: bytes) -> list[Frame]:
-        if data:
-            self._parts.append(data)
-        return []
-
-    def close(self) -> list[Frame]:
-        raw = b"".join(self._parts)
-        self._parts.clear()
-        if not raw:
-            return []
-        return [whole_frame(raw)]
+        self._buffer = bytearray()
+        self._number = 0
+        """Number of the next frame."""
 
     @property
     def waiting(self) -> bytes:
-        return b"".join(self._parts)
+        """Bytes received that are not yet part of a frame."""
+        return bytes(self._buffer)
+
+    @abstractmethod
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames completed by `data`, in order."""
+
+    @abstractmethod
+    def close(self) -> list[Frame]:
+        """Return the bytes after the last complete frame, as a separate frame."""
+
+    def _take_rest(self) -> bytes:
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        return rest
 
 
-def whole_frame(raw: bytes) -> Frame:
-    return Frame(0, raw, None, raw.removeprefix(BOM).decode("utf-8", "replace"))
+def decode(raw: bytes) -> tuple[str, Faults]:
+    """Return the text of a frame, and the fault of bytes that are no UTF-8."""
+    try:
+        return raw.decode(), ()
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        return text, (("bad-utf8", evidence(text)),)
+
+
+def evidence(text: str) -> str:
+    """Return the beginning of a text, for the detail of a fault."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+class WholeBody(Framer):
+    """Framer that collects a whole body and returns it as one frame at the end."""
+
+    streamed = False
+    framing = "whole"
+
+    def feed(self, data: bytes) -> list[Frame]:
+        self._buffer += data
+        return []
+
+    def close(self) -> list[Frame]:
+        rest = self._take_rest()
+        return [Frame(0, rest, None, rest.removeprefix(BOM).decode("utf-8", "replace"))] if rest else []
 
 
 TYPES = frozenset({
@@ -65,10 +106,10 @@ TYPES = frozenset({
 """Content types that declare JSON lines."""
 
 
-class JsonLines(Buffered):
+class JsonLines(Framer):
     """Incremental parser of JSON lines."""
 
-    framing: Literal["lines"] = "lines"
+    framing = "lines"
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +118,6 @@ class JsonLines(Buffered):
         """Offset of the last line in the buffer. All lines before it are blank."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
             return [self._frame(data)]  # one line per chunk, as most servers send them
         self._buffer += data
@@ -96,7 +136,6 @@ class JsonLines(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last line feed, as a separate frame."""
         rest = self._take_rest()
         self._searched = self._line = 0
         if not rest:
@@ -104,8 +143,7 @@ class JsonLines(Buffered):
         frame = self._frame(rest)
         if frame.data is None or isinstance(decode_json(frame.data), dict):
             return [frame]
-        cut: Faults = (("cut-event", evidence(frame.data)),)
-        return [frame._replace(faults=frame.faults + cut)]
+        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
 
     def _frame(self, raw: bytes) -> Frame:
         number = self._number
@@ -131,10 +169,10 @@ def looks_like_array(head: bytes) -> bool | None:
     return None if _HEAD.fullmatch(head, partial=True) else False
 
 
-class ArrayStream(Buffered):
+class ArrayStream(Framer):
     """Incremental parser of one array."""
 
-    framing: Literal["array"] = "array"
+    framing = "array"
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +184,6 @@ class ArrayStream(Buffered):
         self._ended = self._broken = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         self._buffer += data
         frames: list[Frame] = []
         buffer, start, position = self._buffer, 0, self._scanned
@@ -171,7 +208,6 @@ class ArrayStream(Buffered):
         return frames
 
     def close(self) -> list[Frame]:
-        """Return the bytes after the last complete element, as a separate frame."""
         rest = self._take_rest()
         if not rest:
             return []

@@ -18,11 +18,10 @@ line that ends with `}` if the next line begins `data: {`, `data: [DONE]`, or an
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
-from wirelint.wire.buffer import BOM, Buffered, decode, evidence
+from wirelint.wire.json_bodies import BOM, Framer, decode, evidence
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
 _SAID = re.compile(rb"[^\r\n]")
@@ -39,10 +38,10 @@ _FIELDS = frozenset({"data", "event", "id", "retry"})
 _LF = 0x0A
 
 
-class EventStream(Buffered):
+class EventStream(Framer):
     """Incremental parser of one event stream."""
 
-    framing: Literal["events"] = "events"
+    framing = "events"
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +53,6 @@ class EventStream(Buffered):
         """Event name of the last frame, if that frame had no data: `event: message_start\\n\\n`."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames completed by `data`, in order."""
         self._lone_lf = self._lone_lf and b"\r" not in data
         alone = self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF
         if alone and b"}\ndata:" not in data and b"}\nevent:" not in data:
@@ -67,7 +65,9 @@ class EventStream(Buffered):
             end = self._end_of_frame(start, position)
             limit = end if end >= 0 else len(buffer)
             while run_on := _RUN_ON.search(buffer, max(start, position - _LOOKED), limit):
-                frames.append(self._run_on(bytes(buffer[start : run_on.end()])))
+                frame = self._frame(bytes(buffer[start : run_on.end()]))
+                lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
+                frames.append(frame._replace(faults=(*frame.faults, lost)))
                 start = position = run_on.end()
                 self._blank = 0
             if end < 0:
@@ -81,13 +81,7 @@ class EventStream(Buffered):
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def _run_on(self, raw: bytes) -> Frame:
-        frame = self._frame(raw)
-        lost: tuple[FaultKind, str] = ("missing-blank-line", evidence(frame.data or ""))
-        return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
-
     def close(self) -> list[Frame]:
-        """Return the bytes after the last blank line, as a separate frame."""
         rest = self._take_rest()
         self._searched = self._blank = 0
         if not rest:
@@ -95,8 +89,7 @@ class EventStream(Buffered):
         frame = self._frame(rest)
         if frame.data is None or _BLANK_AT_END.search(rest, max(len(rest) - 4, 0)):
             return [frame]
-        cut: tuple[FaultKind, str] = ("cut-event", evidence(frame.data))
-        return [Frame(frame.number, frame.raw, frame.event, frame.data, (*frame.faults, cut))]
+        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
 
     def _end_of_frame(self, start: int, position: int) -> int:
         """Return the offset after the blank line that ends the frame beginning at `start`, or -1."""
@@ -116,23 +109,12 @@ class EventStream(Buffered):
         return match.end()
 
     def _frame(self, raw: bytes) -> Frame:
-        frame = self._read(raw)
+        frame = _parse(self._number, raw, raw.removeprefix(BOM) if self._number == 0 else raw)
+        self._number += 1
         name, self._name = self._name, frame.event if frame.data is None else None
         if name is None or frame.data is None or frame.event is not None or not _names(name, frame.data):
             return frame
-        return Frame(frame.number, raw, name, frame.data, (*frame.faults, ("parted-name", evidence(name))))
-
-    def _read(self, raw: bytes) -> Frame:
-        number = self._number
-        self._number += 1
-        body = raw.removeprefix(BOM) if number == 0 else raw
-        try:
-            if (plain := _PLAIN.fullmatch(body)) is not None:
-                name, data = plain.groups()
-                return Frame(number, raw, None if name is None else name.decode(), data.decode())
-        except UnicodeDecodeError:
-            pass
-        return _parse(number, raw, body)
+        return frame._replace(event=name, faults=(*frame.faults, ("parted-name", evidence(name))))
 
 
 def _names(name: str, data: str) -> bool:
@@ -145,10 +127,16 @@ def _names(name: str, data: str) -> bool:
 
 
 def _parse(number: int, raw: bytes, body: bytes) -> Frame:
+    try:
+        if (plain := _PLAIN.fullmatch(body)) is not None:
+            name, data = plain.groups()
+            return Frame(number, raw, None if name is None else name.decode(), data.decode())
+    except UnicodeDecodeError:
+        pass
     text, undecoded = decode(body)
     faults = list(undecoded)
     event: str | None = None
-    data: list[str] = []
+    lines: list[str] = []
     for line in _LINE.split(text):
         if not line or line.startswith(":"):
             continue
@@ -159,7 +147,7 @@ def _parse(number: int, raw: bytes, body: bytes) -> Frame:
         value = value.removeprefix(" ")
         match name:
             case "data":
-                data.append(value)
+                lines.append(value)
             case "event":
                 event = value
             case "id" | "retry":
@@ -167,4 +155,4 @@ def _parse(number: int, raw: bytes, body: bytes) -> Frame:
             case _:
                 if line.strip():
                     faults.append(("unknown-field", evidence(line)))
-    return Frame(number, raw, event, "\n".join(data) if data else None, tuple(faults))
+    return Frame(number, raw, event, "\n".join(lines) if lines else None, tuple(faults))
