@@ -8,7 +8,7 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import ended
+from tests.addon.build import ended, flow_of, head_of
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
@@ -92,6 +92,30 @@ def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
     page = shown(flow, "response")[1]
     assert "All is well." in page
     assert "truncated-stream" not in page
+
+
+def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange_cache, "recall", lambda *_: pytest.fail("it is read along"))
+    flow = flow_of(RECORD)
+    inspector.request(flow)
+    assert "no response bytes yet" in shown(flow, "request")[1]
+    flow.response = head_of(RECORD)
+    inspector.responseheaders(flow)
+    half = BODY[: BODY.index(b"well")]
+    assert callable(flow.response.stream)
+    flow.response.stream(half)
+    (found,) = inspector._open.values()
+    glimpses = inspector._ui.preview
+    glimpses._lend(found)
+    assert flow.response.raw_content == half[:-1]
+    name, page = shown(flow, "response")
+    assert name == NAME
+    assert "in progress" in page
+    assert "reply      All" in page
+    flow.response.stream(BODY[len(half) :])
+    inspector.response(flow)
+    assert flow.response.raw_content == BODY
+    assert "in progress" not in shown(flow, "response")[1]
 
 
 def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
