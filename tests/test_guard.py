@@ -39,7 +39,7 @@ METHODS = {
     "a lazy push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
     "    def push(self, event):\n        yield event\n        raise {0}\n    def release(self):\n        return ()",
     "held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    @property\n"
-    "    def held(self):\n        raise {0}\n    def push(self, event):\n        return [event]\n"
+    "    def held(self):\n        raise {0}\n    def push(self, event):\n        return []\n"
     "    def release(self):\n        return ()",
     "push with text held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    waiting = ()\n"
     "    @property\n    def held(self):\n        return self.waiting[0].frame.number if self.waiting else None\n"

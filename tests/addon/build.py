@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mitmproxy import http
-from mitmproxy.test import tflow
+from mitmproxy.test import taddons, tflow
 
 from tests.build import REGISTRY, as_record
+from tests.fakes import Clock
 from wirelint.addon.addon import Inspector
 from wirelint.addon.annotate import judge, read
 from wirelint.addon.recorder import ExchangeRecorder
@@ -21,16 +23,6 @@ from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
 from wirelint.settings import Scopes
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
 
 
 def recorder_of(
@@ -113,11 +105,27 @@ def head_of(record: Mapping[str, Any]) -> http.Response:
     return response
 
 
+@contextlib.contextmanager
+def inspecting(*addons: Any, **options: str) -> Iterator[tuple[Inspector, Any]]:
+    """The addon behind others in a context of mitmproxy, with these options; without more it captures nothing."""
+    inspector = Inspector()
+    with taddons.context(*addons, inspector) as context:
+        context.configure(inspector, **{"wirelint_captures": "", **options})
+        yield inspector, context
+        inspector.done()
+
+
 def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
     """The lines of the captures after the addon has finished."""
     inspector.done()
     lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
     return [json.loads(line) for line in lines]
+
+
+def ended(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:
+    flow = pass_through(inspector, record)
+    inspector.response(flow)
+    return flow
 
 
 def pass_through(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:

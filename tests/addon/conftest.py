@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mitmproxy.test import taddons
 
+from tests.addon.build import inspecting
 from wirelint.addon.addon import Inspector
 
 
 @pytest.fixture
 def inspector(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Inspector]:
     """The addon. Captures go to `captures` in the test's folder; `OPTIONS` of the module are further options."""
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        options = {"wirelint_captures": str(tmp_path / "captures"), **getattr(request.module, "OPTIONS", {})}
-        context.configure(inspector, **options)
+    options = {"wirelint_captures": str(tmp_path / "captures"), **getattr(request.module, "OPTIONS", {})}
+    with inspecting(**options) as (inspector, _):
         yield inspector
-        inspector.done()

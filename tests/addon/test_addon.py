@@ -11,7 +11,7 @@ from mitmproxy import http
 from mitmproxy.addonmanager import traverse
 from mitmproxy.test import taddons
 
-from tests.addon.build import captured, flow_of, head_of, pass_through
+from tests.addon.build import captured, ended, flow_of, head_of, inspecting, pass_through
 from tests.build import Talk, chunk, some, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
@@ -24,8 +24,7 @@ CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 
 
 def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:
-    flow = pass_through(inspector, RECORD)
-    inspector.response(flow)
+    flow = ended(inspector, RECORD)
     assert some(flow.response).raw_content == BODY
     assert flow.comment == "ok · acme-1 · openai.chat"
     (line,) = captured(inspector, tmp_path)
@@ -137,14 +136,10 @@ def test_a_host_header_that_is_nonsense(inspector: Inspector, tmp_path: Path) ->
 
 
 def test_rules_change_while_it_runs_and_the_ledger_stays(tmp_path: Path) -> None:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+    with inspecting(wirelint_captures=str(tmp_path / "captures")) as (inspector, context):
         ledger = inspector.engine.ledger
         context.configure(inspector, wirelint_ignore="ST604")
-        flow = pass_through(inspector, CUT)
-        inspector.response(flow)
-        assert flow.metadata["wirelint.findings"] == []
+        assert ended(inspector, CUT).metadata["wirelint.findings"] == []
         assert inspector.engine.ledger is ledger
         context.configure(inspector, wirelint_captures=str(tmp_path / "others"))
         assert inspector.engine.ledger is not ledger, "a new file begins with an empty ledger for its readers"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mitmproxy import command, exceptions, http
 from mitmproxy.addons.view import View
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 
-from tests.addon.build import pass_through
+from tests.addon.build import ended, inspecting
 from tests.addon.test_addon import CUT, RECORD
 from tests.addon.test_contentview import reopened, shown
 from tests.build import Assistant, Talk, User, schema
@@ -33,8 +33,7 @@ class Prompt:
         self.inspector, self.view, self._manager = inspector, view, manager
 
     def passes(self, record: dict[str, Any]) -> http.HTTPFlow:
-        flow = pass_through(self.inspector, record)
-        self.inspector.response(flow)
+        flow = ended(self.inspector, record)
         flow.live = False
         self.view.add([flow])
         return flow
@@ -45,11 +44,9 @@ class Prompt:
 
 @pytest.fixture
 def prompt(tmp_path: Path) -> Iterator[Prompt]:
-    inspector, view = Inspector(), View()
-    with taddons.context(view, inspector) as context:
-        context.configure(inspector, wirelint_captures="")
+    view = View()
+    with inspecting(view) as (inspector, context):
         yield Prompt(inspector, view, context.master.commands)
-        inspector.done()
 
 
 def test_findings(prompt: Prompt) -> None:

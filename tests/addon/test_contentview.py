@@ -8,7 +8,7 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import flow_of, head_of, pass_through
+from tests.addon.build import ended, flow_of, head_of
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
@@ -39,12 +39,6 @@ def of_message(flow: http.HTTPFlow, message: Any, view: str = "auto") -> tuple[s
     name, lines, error = views.get_message_content_view(view, message, flow)
     assert error is None
     return name, "\n".join("".join(text for _, text in line) for line in lines)
-
-
-def ended(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
-    flow = pass_through(inspector, record)
-    inspector.response(flow)
-    return flow
 
 
 def reopened(flow: http.HTTPFlow) -> http.HTTPFlow:
@@ -186,10 +180,7 @@ def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
     assert "← On the 4th.  in a later request" in shown(first, "response")[1]
 
 
-def test_messages_that_begin_and_end_an_exchange_of_a_socket(
-    inspector: Inspector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
+def test_messages_that_begin_and_end_an_exchange_of_a_socket(inspector: Inspector) -> None:
     flow = socket()
     assert flow.websocket is not None
     flow.websocket.closed_by_client = None
@@ -206,9 +197,7 @@ def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     assert "in progress" not in ours[0]
     assert "reply      All is well." in ours[1]
     assert "‼ error xml-leak" in ours[3]
-    again = http.HTTPFlow.from_state(flow.get_state())
-    assert isinstance(again, http.HTTPFlow)
-    assert "‼ error xml-leak" in of_message(again, some(again.websocket).messages[-1])[1]
+    assert "‼ error xml-leak" in of_message(again := reopened(flow), some(again.websocket).messages[-1])[1]
     other = socket()
     other.request.path = "/chat"
     say(inspector, other, True, b'{"type": "response.create"}')

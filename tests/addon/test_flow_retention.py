@@ -7,18 +7,17 @@ from collections.abc import Iterator
 import pytest
 from mitmproxy import http
 from mitmproxy.addons.view import View
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 
+from tests.addon.build import inspecting
 from wirelint.addon.addon import Inspector
 
 
 @pytest.fixture
 def seat() -> Iterator[tuple[Inspector, View]]:
-    inspector, view = Inspector(), View()
-    with taddons.context(view, inspector) as context:
-        context.configure(inspector, wirelint_captures="", wirelint_keep_flows="3")
+    view = View()
+    with inspecting(view, wirelint_keep_flows="3") as (inspector, _):
         yield inspector, view
-        inspector.done()
 
 
 def begins(seat: tuple[Inspector, View], *, live: bool = True) -> http.HTTPFlow:

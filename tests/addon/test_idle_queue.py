@@ -6,17 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
+from tests.fakes import Clock
 from wirelint.addon.idle_queue import LARGE, IdleQueue
-
-
-class Clock:
-    """A clock that goes on when work is done."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def made(
@@ -28,7 +19,7 @@ def made(
     def work(item: str) -> Callable[[], None]:
         def rest() -> None:
             done.append(item)
-            clock.now += 0.001
+            clock.time += 0.001
 
         return rest
 

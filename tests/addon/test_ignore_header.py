@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mitmproxy import http
 from mitmproxy.io import FlowWriter
-from mitmproxy.test import taddons
 
-from tests.addon.build import captured, flow_of, head_of
+from tests.addon.build import captured, flow_of, head_of, inspecting
 from tests.addon.test_websocket import LEAK as SPOKEN
 from tests.addon.test_websocket import socket, talk_over
 from tests.build import Talk, User, as_record
@@ -90,27 +88,6 @@ def test_it_is_taken_off_whatever_the_traffic(inspector: Inspector) -> None:
     assert loaded.request.headers[HEADER] == "LK102", "a flow of a file is not forwarded"
 
 
-def test_what_it_silences_is_not_repaired(inspector: Inspector, tmp_path: Path) -> None:
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_fix="unsafe", wirelint_captures="", wirelint_config="off")
-        flow = passing(inspector, flow_of(LEAK))
-        assert b"im_end" not in ((flow.response and flow.response.content) or b"")
-        flow = passing(inspector, asked("control-token-leak"))
-        assert b"im_end" in ((flow.response and flow.response.content) or b"")
-        assert "wirelint.received" not in flow.metadata
-
-
-def test_unknown_names_are_told_once(inspector: Inspector, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
-        for _ in range(3):
-            assert names(passing(inspector, asked("xml-leek, nonsense"))) == ["control-token-leak"]
-    said = [record.getMessage() for record in caplog.records if HEADER in record.getMessage()]
-    assert said == [
-        "wirelint: x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak?",
-        "wirelint: x-wirelint-ignore: unknown rule 'nonsense'; see `wirelint rules`",
-    ]
-
-
 def test_sockets(inspector: Inspector, tmp_path: Path) -> None:
     for value in ("", "ALL"):
         flow = socket()
@@ -171,9 +148,7 @@ def test_options_win(config: str) -> None:
 
 
 def test_what_is_given_is_known_from_what_is_usual(config: str) -> None:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures="", wirelint_config=config)
+    with inspecting(wirelint_config=config) as (inspector, context):
         assert options.values_in(context.options)[1] == {"wirelint_captures", "wirelint_config"}
         assert options.read(*options.values_in(context.options)).rules.default.permit.most == "safe"
         context.configure(inspector, wirelint_fix="off")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 
-from tests.addon.build import captured
+from tests.addon.build import captured, inspecting
 from tests.build import some
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
@@ -52,9 +52,7 @@ def feed(flow: http.HTTPFlow, data: bytes) -> None:
 
 def run(tmp_path: Path, play: Any) -> list[dict[str, Any]]:
     async def within() -> list[dict[str, Any]]:
-        inspector = Inspector()
-        with taddons.context(inspector) as context:
-            context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+        with inspecting(wirelint_captures=str(tmp_path / "captures")) as (inspector, _):
             await play(inspector)
             return captured(inspector, tmp_path)
 

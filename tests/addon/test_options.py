@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from mitmproxy import exceptions
-from mitmproxy.test import taddons
 
+from tests.addon.build import inspecting
 from wirelint.addon import options
-from wirelint.addon.addon import Inspector
 from wirelint.fix import SAFETIES
 
 DEFAULTS = {option.name: option.default for option in options.OPTIONS}
@@ -182,9 +181,7 @@ def test_a_name_that_looks_like_ours() -> None:
 
 
 def test_a_running_proxy_keeps_the_value_it_had() -> None:
-    inspector = Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures="", wirelint_max_body="4k")
+    with inspecting(wirelint_max_body="4k") as (inspector, context):
         with pytest.raises(exceptions.OptionsError, match="wirelint_max_body=lots: "):
             context.configure(inspector, wirelint_max_body="lots")
         assert context.options.wirelint_max_body == "4k"

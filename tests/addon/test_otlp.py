@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mitmproxy.test import taddons
 
-from tests.addon.build import result_of_record, with_model
+from tests.addon.build import inspecting, result_of_record, with_model
 from tests.addon.test_options import read
 from tests.build import Talk, User
 from tests.live.harness import wait_until
 from wirelint import lexicon
 from wirelint.addon import options, otlp
-from wirelint.addon.addon import Inspector
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 
@@ -182,16 +180,14 @@ def test_an_option_that_changes_leaves_nothing_behind(tmp_path: Path) -> None:
     def threads() -> int:
         return sum(thread.name == "wirelint-otlp" for thread in threading.enumerate())
 
-    log, inspector = logging.getLogger("opentelemetry"), Inspector()
-    with taddons.context(inspector) as context:
-        context.configure(inspector, wirelint_captures="", wirelint_otlp="http://127.0.0.1:9")
+    log = logging.getLogger("opentelemetry")
+    with inspecting(wirelint_otlp="http://127.0.0.1:9") as (inspector, context):
         wait_until(lambda: log.handlers, "the SDK")
         context.configure(inspector, wirelint_otlp_content="on")
         wait_until(lambda: threads() == 1, "the end of the first thread")
         assert not log.propagate
         context.configure(inspector, wirelint_otlp="")
         wait_until(lambda: threads() == 0, "the end of the second thread")
-        inspector.done()
     assert (log.handlers, log.propagate) == ([], True)
 
 

@@ -7,9 +7,10 @@ import gzip
 import pytest
 from mitmproxy.test import tflow
 
-from tests.addon.build import Clock, recorder_of
+from tests.addon.build import recorder_of
 from tests.build import Talk, chunk, some, sse
 from tests.cuts import split
+from tests.fakes import Clock
 from wirelint.addon.log import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply, Stream

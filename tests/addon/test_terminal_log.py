@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from tests.addon.build import result_of_record, with_model
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
+from tests.fakes import Terminal
 from wirelint.addon import log
 from wirelint.capture.offline import Checked
 from wirelint.rule import Finding
@@ -28,13 +29,6 @@ LONG = result_of_record(
 WIDE = result_of_record(Talk(text="Hi.", model="模型" * 12).record("openai.chat", False))
 REFUSED = result_of_record(Talk(status=429).record("openai.chat", False), rules=("ST604",))
 DIED = replace(CLEAN, record=replace(CLEAN.record, end="upstream-died"))
-
-
-class Terminal(io.StringIO):
-    encoding = "utf-8"
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

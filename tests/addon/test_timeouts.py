@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons
 
-from tests.addon.build import Clock, flow_of, head_of, recorder_of
+from tests.addon.build import flow_of, head_of, inspecting, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
-from wirelint.addon.addon import Inspector
+from tests.fakes import Clock
 from wirelint.addon.log import Failures
 from wirelint.addon.recorder import OpenExchange
 from wirelint.addon.timeouts import Timeouts
@@ -185,10 +184,8 @@ def test_what_stands_on_the_flow_meanwhile_and_in_the_end(whose: str, tmp_path: 
     seen: list[tuple[str, str, Any]] = []
 
     async def run() -> None:
-        inspector = Inspector()
-        with taddons.context(inspector) as context:
-            options = {"wirelint_stall": "0.05", "wirelint_hang": "30", "wirelint_captures": str(tmp_path)}
-            context.configure(inspector, **options)
+        options = {"wirelint_stall": "0.05", "wirelint_hang": "30", "wirelint_captures": str(tmp_path)}
+        with inspecting(**options) as (inspector, _):
             flow = flow_of(RECORD)
             flow.comment = COMMENTS[whose]
             inspector.request(flow)
@@ -206,7 +203,6 @@ def test_what_stands_on_the_flow_meanwhile_and_in_the_end(whose: str, tmp_path: 
             inspector.response(flow)
             seen.append((flow.comment, flow.marked, flow.metadata["wirelint.findings"]))
             assert flow.metadata["wirelint.end"] == "complete"
-            inspector.done()
 
     asyncio.run(run())
     (meanwhile, marked, found), (settled, marked_last, found_last) = seen
@@ -219,11 +215,9 @@ def test_what_stands_on_the_flow_meanwhile_and_in_the_end(whose: str, tmp_path: 
     assert found == found_last == ["stream-stall"]
 
 
-def test_a_comment_that_is_made_meanwhile_stays(tmp_path: Path) -> None:
+def test_a_comment_that_is_made_meanwhile_stays() -> None:
     async def run() -> http.HTTPFlow:
-        inspector = Inspector()
-        with taddons.context(inspector) as context:
-            context.configure(inspector, wirelint_hang="0.05", wirelint_captures="")
+        with inspecting(wirelint_hang="0.05") as (inspector, _):
             flow = flow_of(RECORD)
             inspector.request(flow)
             async with asyncio.timeout(20):
@@ -233,7 +227,6 @@ def test_a_comment_that_is_made_meanwhile_stays(tmp_path: Path) -> None:
             flow.response = http.Response.make(200, as_record(RECORD).response_body or b"", {})
             inspector.responseheaders(flow)
             inspector.response(flow)
-            inspector.done()
             return flow
 
     flow = asyncio.run(run())

@@ -15,7 +15,7 @@ from mitmproxy.addons import dumper, save, view
 from mitmproxy.flow import Flow
 from mitmproxy.test import taddons
 
-from tests.addon.build import pass_through
+from tests.addon.build import ended, pass_through
 from tests.build import Call, Talk, schema, some
 from wirelint.addon import addon as inspector_module
 from wirelint.addon.addon import Inspector
@@ -56,9 +56,7 @@ def is_judged(flow: http.HTTPFlow) -> bool:
 def test_alone_it_is_there_at_once(context: taddons.context, tmp_path: Path) -> None:
     async def scene(inspector: Inspector) -> None:
         for _ in range(2):
-            flow = pass_through(inspector, RECORD)
-            inspector.response(flow)
-            assert is_judged(flow)
+            assert is_judged(ended(inspector, RECORD))
 
     assert len(play(context, tmp_path, scene)) == 2
 
@@ -119,8 +117,7 @@ def test_a_large_one_is_read_by_a_thread_and_judged_on_the_loop(
     order: list[str] = []
 
     async def scene(inspector: Inspector) -> None:
-        flow = pass_through(inspector, record)
-        inspector.response(flow)
+        flow = ended(inspector, record)
         assert not is_judged(flow), "alone, and it waits"
         small = pass_through(inspector, RECORD)
         inspector.response(small)
@@ -145,8 +142,7 @@ def test_it_does_not_wait_where_flows_are_read_at_once(context: taddons.context,
     async def scene(inspector: Inspector) -> None:
         context.options.update(**{option: str(tmp_path / value) if option == "save_stream_file" else value})
         pass_through(inspector, RECORD)
-        flow = pass_through(inspector, RECORD)
-        inspector.response(flow)
+        flow = ended(inspector, RECORD)
         assert is_judged(flow)
         context.options.update(**{option: None})
 

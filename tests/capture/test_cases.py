@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import REGISTRY, as_record
+from tests.build import REGISTRY, Talk, User, as_record
 from wirelint.capture.cases import (
     Budget,
     NoFindingError,
@@ -134,29 +134,15 @@ def test_a_case_of_every_rule(line: dict[str, Any]) -> None:
     assert {item["rule"] for item in expected(records[-1]) or ()} >= {line["label"]}
 
 
-def _chat(content: str, answer: str, **request: Any) -> dict[str, Any]:
-    tools = [
-        {
-            "type": "function",
-            "function": {"name": name, "description": f"does {name}", "parameters": {"type": "object"}},
-        }
-        for name in ("read_file", "send_mail", "list_people")
-    ]
-    message = {"role": "assistant", "content": answer}
-    return {
-        "id": "x",
-        "request": {
-            "url": "https://llm.corp.example/v1/chat/completions?key=abcdefghijkl",
-            "headers": {"authorization": f"Bearer {KEY}", "user-agent": "Agent of Doris"},
-            "body": {"model": "acme-1", "messages": [
-                {"role": "system", "content": "You help Doris Musterfrau."},
-                {"role": "user", "content": content},
-            ], "tools": tools, **request},
-        },
-        "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": {
-            "id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        }},
-    }  # fmt: skip
+def _chat(content: str, answer: str, *, stream: bool = False) -> dict[str, Any]:
+    tools = {name: (f"does {name}", {"type": "object"}) for name in ("read_file", "send_mail", "list_people")}
+    talk = Talk((User(content),), answer, tools=tools, system="You help Doris Musterfrau.", step=5)
+    made = talk.record("openai.chat", stream)
+    made["request"] |= {
+        "url": "https://llm.corp.example/v1/chat/completions?key=abcdefghijkl",
+        "headers": {"authorization": f"Bearer {KEY}", "user-agent": "Agent of Doris"},
+    }
+    return made
 
 
 LEAK = 'Of course, Doris!\n\n<invoke name="read_file">\n<arg name="path">/home/doris/taxes.txt</arg>\n</invoke>'
@@ -176,19 +162,12 @@ def test_nothing_is_said_about_people() -> None:
 
 def test_a_stream_that_was_cut_into_pieces() -> None:
     """The pieces of a text are put together first: what is left of it is what the model said, and not a shred."""
-    record = _chat("Read it", LEAK)
-    pieces = [LEAK[start : start + 5] for start in range(0, len(LEAK), 5)]
-    choices: list[dict[str, Any]] = [
-        {"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces
-    ]
-    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
-    events = [{"id": "c", "choices": [choice], "obfuscation": "x" * number} for number, choice in enumerate(choices)]
-    response: dict[str, Any] = {
-        "status": 200,
-        "headers": {"content-type": "text/event-stream"},
-        "body": "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n",
-    }
-    made = reproduce(as_record({**record, "response": response}), RULES, names=["xml-leak"])
+    record = _chat("Read it", LEAK, stream=True)
+    body = record["response"]["body"]
+    for number in range(body.count('"created"')):  # what makes every event another
+        body = body.replace('"created": 1767225600', f'"obfuscation": "{"x" * number}"', 1)
+    record["response"]["body"] = body
+    made = reproduce(as_record(record), RULES, names=["xml-leak"])
     body = (made.record.response_body or b"").decode()
     assert '<invoke name=\\"read_file\\">' in body
     assert body.count("data: ") <= 3

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema, some
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
 from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.offline import Checked, Fixed, check, fix, true_headers
@@ -187,11 +187,7 @@ def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
             seen.append((exchange.id, ledger.issued("call_1") is not None))  # type: ignore[attr-defined]
             return ()
 
-    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    body = {
-        "choices": [{"index": 0, "message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}]
-    }
-    made = {**record(stream=False), "response": {"body": body}}
+    made = Talk(calls=(Call("look"),)).record("openai.chat", False)
     came = [dataclasses.replace(as_record(made, n), source=source) for n, source in enumerate("aab")]
     _fix((Watcher(),), SAFE, *came)
     assert [known for _, known in seen] == [False, True, False]

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.build import REGISTRY
+from tests.build import REGISTRY, schema
 from wirelint.capture.offline import Checked, check, fix
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
@@ -24,23 +24,13 @@ from wirelint.fix import FixPolicy
 RULES = REGISTRY.select([])
 CHAT = "https://llm.example/v1/chat/completions"
 ASK = {"model": "acme-1", "messages": [{"role": "user", "content": "Höre zu: 😀"}]}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "find",
-        "parameters": {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]},
-    },
-}
+TOOL = {"type": "function", "function": {"name": "find", "parameters": schema(what="string")}}
 
 
 def _answer(text: str = "Gern. 😀", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
     said = {"role": "assistant", "content": text, **message}
-    return {
-        "id": "c-1",
-        "object": "chat.completion",
-        "model": "acme-1",
-        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
-    }
+    choices = [{"index": 0, "message": said, "finish_reason": finish}]
+    return {"id": "c-1", "object": "chat.completion", "model": "acme-1", "choices": choices}
 
 
 def _call(arguments: str) -> dict[str, Any]:
@@ -74,13 +64,9 @@ def _unjudged(path: Path) -> str:
 
 
 def _interaction(request: Any = None, response: Any = None) -> dict[str, Any]:
+    headers = {"Content-Type": ["application/json"]}
     return {
-        "request": {
-            "method": "POST",
-            "uri": CHAT,
-            "headers": {"Content-Type": ["application/json"]},
-            **(request or {}),
-        },
+        "request": {"method": "POST", "uri": CHAT, "headers": headers, **(request or {})},
         "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **(response or {})},
     }
 
@@ -256,12 +242,8 @@ def _result(response: Any, *, status: str = "success", **request: Any) -> dict[s
 
 
 MARKUP = "<|tool_calls_section_begin|><|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{}"
-RAW: dict[str, Any] = {
-    "stream": True,
-    "prompt": "x<|im_assistant|>assistant<|im_middle|>",
-    "messages": None,
-    "tools": None,
-}
+PROMPT = "x<|im_assistant|>assistant<|im_middle|>"
+RAW: dict[str, Any] = {"stream": True, "prompt": PROMPT, "messages": None, "tools": None}
 RESULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "fine": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": "x"}')])), []),
     "schema": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": 5}')]), stream=True), ["schema-violation"]),

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.build import some
+from tests.build import Call, Talk, as_record, some
 from wirelint.capture.format import NAMES, beside_received, beside_sent, decode, encode, restored, schema
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
@@ -24,9 +24,7 @@ URL = "https://llm.test/v1/chat/completions"
 
 
 def reply(id_: str) -> bytes:
-    call = {"id": id_, "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    return json.dumps({"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}).encode()
+    return some(as_record(Talk(calls=(Call("f", id=id_),)).record("openai.chat", False)).response_body)
 
 
 FIXES = (

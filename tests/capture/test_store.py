@@ -19,6 +19,7 @@ from typing import Final
 import pytest
 
 from tests.build import some
+from tests.fakes import Clock
 from wirelint.capture.format import encode
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
@@ -29,19 +30,9 @@ LINES: Final = "exchanges.jsonl"
 PATIENCE = 20.0
 
 
-class _Clock:
-    """A clock that stands still unless told."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def _store(folder: Path, **options: object) -> tuple[Store, list[str]]:
     said: list[str] = []
-    options = {"report": said.append, "clock": _Clock(), "backoff": (0.001, 0.01), **options}
+    options = {"report": said.append, "clock": Clock(1_700_000_000.0), "backoff": (0.001, 0.01), **options}
     return Store(folder, Redactor(b"k"), **options), said  # type: ignore[arg-type]
 
 
@@ -120,10 +111,10 @@ def test_rotation_by_size_keeps_pairs_together(tmp_path: Path) -> None:
 
 
 def test_rotation_by_age(tmp_path: Path) -> None:
-    clock = _Clock()
+    clock = Clock(1_700_000_000.0)
     store, _ = _store(tmp_path, max_part_age=3600, clock=clock)
     for number, later in enumerate((0, 3599, 1, 3600)):
-        clock.now += later
+        clock.time += later
         _put(store, str(number))
         _until(lambda number=number: store.counts.written == number + 1)  # type: ignore[misc]
     store.close()

@@ -84,16 +84,11 @@ def test_a_pipe_is_fixed(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, .
 
 def test_only_selected_fixes_are_made(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     source = write(tmp_path / "in.jsonl", record(answer="LOUD"))
-    for number, (options, fixed) in enumerate(
-        (
-            (("--fixable", "shout"), 1),
-            (("--unfixable", "XX"), 0),
-            (("--fixable", "LK"), 0),
-            (("--fixable", "LK,XX9"), 1),
-        )
-    ):
-        ran = wirelint("fix", source, "-o", tmp_path / f"{number}", *options, *rules)
-        assert ran.err.startswith(f"Fixed {fixed} problem"), options
+    for option, named, fixed in (
+        ("--fixable", "shout", 1), ("--unfixable", "XX", 0), ("--fixable", "LK", 0), ("--fixable", "LK,XX9", 1)
+    ):  # fmt: skip
+        ran = wirelint("fix", source, "-o", tmp_path / "out", "--force", option, named, *rules)
+        assert ran.err.startswith(f"Fixed {fixed} problem"), (option, named)
         assert ran.status == (not fixed)
 
 
@@ -181,21 +176,11 @@ def test_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, args: list[str]
     assert (tmp_path / "THERE").read_text() == "there"
 
 
+TORN = json.dumps(record(answer="LOUD")).encode() + b'\n{"request": {"ur'
+
+
 @pytest.mark.parametrize(
-    ("content", "says", "written"),
-    [
-        (b"", "nothing in it", False),
-        (b"not a capture\n", "not a capture", False),
-        (b'{"request": {"url": "x"', "cut off", False),
-        (json.dumps(record(answer="LOUD")).encode() + b'\n{"request": {"ur', "line 2", True),
-        (b"12:garbage", "corrupt", False),
-        (
-            json.dumps({"log": {"entries": [{"request": {"method": "GET", "url": "h"}}, 5]}})[:-2].encode(),
-            "cut off",
-            False,
-        ),
-    ],
-    ids=["empty", "text", "torn first", "torn last", "flows", "HAR"],
+    ("content", "says", "written"), [(b"not a capture\n", "not a capture", False), (TORN, "line 2", True)]
 )
 def test_bad_input_is_one_line_and_2(
     wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...], content: bytes, says: str, written: bool
@@ -249,19 +234,9 @@ def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tu
     out = tmp_path / "out.jsonl"
     wirelint("fix", source, "-o", out, *rules)
     shown = wirelint("show", out, *rules).out
-    for words in (
-        "So LOUD",
-        "So calm",
-        "Why LOUD?",
-        "Why calm?",
-        "forwarded",
-        "delivered",
-        "fixes applied",
-        "XX901 shout",
-    ):
+    sides = ("So LOUD", "So calm", "Why LOUD?", "Why calm?", "- LOUD", "+ calm")
+    for words in (*sides, "forwarded", "delivered", "fixes applied", "XX901 shout"):
         assert words in shown
-    assert "- LOUD" in shown
-    assert "+ calm" in shown
     for option, there, gone in (("--upstream", "LOUD", "calm"), ("--delivered", "calm", "LOUD")):
         for wire in ((), ("--wire",)):
             view = wirelint("show", out, option, *wire, *rules).out

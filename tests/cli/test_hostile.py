@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -13,6 +14,8 @@ from xml.etree import ElementTree
 import orjson
 import pytest
 
+from tests.build import Call, Result, Talk, User, as_record, schema
+from tests.fakes import Terminal
 from wirelint import DOCUMENTATION
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
@@ -38,29 +41,17 @@ LINK = rf"\x1b\]8;(id=\d+)?;({re.escape(DOCUMENTATION)}rules/[a-z-]+/)?\x1b\\"
 
 
 def _record(said: str, id_: str = "1", tool: str = "", host: str = "h.example") -> Record:
-    name = tool or said
-    call = {"id": said, "type": "function", "function": {"name": name, "arguments": json.dumps({"q": said})}}
-    broken = {"id": f"{said}2", "type": "function", "function": {"name": "search", "arguments": '{"q": "' + said}}
-    request = {
-        "model": said,
-        "messages": [
-            {"role": "system", "content": said},
-            {"role": "user", "content": said},
-            {"role": "tool", "tool_call_id": said, "content": said},
-        ],
-        "tools": [
-            {"type": "function", "function": {"name": "search", "description": said,
-             "parameters": {"type": "object", "properties": {said: {"type": "string"}}, "required": [said]}}}
-        ],
-    }  # fmt: skip
-    leak = f'<tool_call>{{"name": "{"search"}", "arguments": {{"x": 1}}}}</tool_call> {said}'
-    message = {"role": "assistant", "content": leak, "reasoning_content": said, "tool_calls": [call, broken]}
-    reply = {"id": said, "object": "chat.completion", "model": said,
-             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}  # fmt: skip
-    return Record(
-        id_, "POST", f"https://{host}/v1/chat/completions?x={said}", (("x-note", said), ("user-agent", said)),
-        json.dumps(request, ensure_ascii=False).encode(), 200, (("content-type", "application/json"), ("server", said)),
-        json.dumps(reply, ensure_ascii=False).encode(), error=said,
+    leak = f'<tool_call>{{"name": "search", "arguments": {{"x": 1}}}}</tool_call> {said}'
+    calls = (Call(tool or said, {"q": said}, said), Call("search", '{"q": "' + said, f"{said}2"))
+    tools = {"search": (said, schema(**{said: "string"}))}
+    talk = Talk((User(said), Result(said, said)), leak, calls, said, tools, "stop", said, said)
+    made = as_record(talk.record("openai.chat", False))
+    reply = {**json.loads(made.response_body or b""), "id": said}
+    return dataclasses.replace(
+        made, id=id_, url=f"https://{host}/v1/chat/completions?x={said}",
+        request_headers=(("x-note", said), ("user-agent", said)),
+        response_headers=(*made.response_headers, ("server", said)),
+        response_body=json.dumps(reply, ensure_ascii=False).encode(), error=said,
     )  # fmt: skip
 
 
@@ -73,14 +64,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch, *, terminal: bool = False) -> tuple[str, str]:
     """What the program writes to its two outputs."""
-    out, err = (_Terminal() if terminal else io.StringIO() for _ in range(2))
+    out, err = (Terminal() if terminal else io.StringIO() for _ in range(2))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     with monkeypatch.context() as patched:
@@ -177,7 +163,7 @@ def test_files_of_results_are_guarded_too(
 def test_a_new_message_cannot_forget_it() -> None:
     """What nobody has escaped, the sinks escape: a plain output, and rich's console with its colours."""
     for terminal in (False, True):
-        below = _Terminal() if terminal else io.StringIO()
+        below = Terminal() if terminal else io.StringIO()
         Guard(below).write(f"{HOSTILE}\n\tnext")
         assert not _ANY.search(below.getvalue())
         assert below.getvalue().endswith("\n\tnext")

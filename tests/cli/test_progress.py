@@ -9,6 +9,7 @@ import pytest
 
 from tests.build import Talk
 from tests.cli.test_check import write
+from tests.fakes import Terminal
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.cli import jobs as progress
@@ -16,11 +17,6 @@ from wirelint.cli.jobs import Bar
 from wirelint.view.screen import Screen
 
 RECORD = Talk(text="Hi." * 400).record("openai.chat", False)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def _add_piece(calls: list[dict[str, str]], piece: dict[str, Any]) -> None:
 
 def _anthropic_whole(reply: dict[str, Any]) -> Seen:
     assert (reply["type"], reply["role"]) == ("message", "assistant")
-    return _of_blocks(reply["content"], reply["stop_reason"])
+    return of_blocks(reply["content"], reply["stop_reason"])
 
 
 def _anthropic_stream(body: bytes) -> Seen:
@@ -106,7 +106,7 @@ def _anthropic_stream(body: bytes) -> Seen:
         if text := block.pop("_json"):
             assert block["input"] in ({}, None), "a start with input, and deltas too"
             block["input"] = json.loads(text)
-    return _of_blocks(blocks, documents[-2]["delta"]["stop_reason"])
+    return of_blocks(blocks, documents[-2]["delta"]["stop_reason"])
 
 
 _DELTAS = {
@@ -126,7 +126,7 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
     block[key] = block.get(key, "") + delta[key]
 
 
-def _of_blocks(blocks: list[dict[str, Any]], finish: str) -> Seen:
+def of_blocks(blocks: list[dict[str, Any]], finish: str) -> Seen:
     calls = tuple((block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
     assert all(isinstance(value, dict) for _, _, value in calls), calls
     text = "".join(block["text"] for block in blocks if block["type"] == "text")

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,7 +21,7 @@ from tests.build import Talk, User, chunk, sse
 from tests.live.harness import CHUNKED, PATIENCE, SCRIPT, SHIM, Peer, Proxy, Upstream, post, replying, running, scripted
 from tests.live.leaks import DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
-from tests.view.html.browser import chromium
+from tests.view.html.browser import Tab, chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -132,10 +132,7 @@ def test_run_prints_the_address_and_totals(upstream: Upstream, tmp_path: Path) -
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert (
-        len([line for line in lines if re.search(r"wirelint: dashboard at http://127\.0\.0\.1:\d+/\?token=", line)])
-        == 1
-    )
+    assert len(re.findall(r"wirelint: dashboard at http://127\.0\.0\.1:\d+/\?token=", done.stderr)) == 1
     assert "client connect" not in done.stderr
     titles = next(n for n, line in enumerate(lines) if "totals" in line)
     assert re.search(r" acme-1 +1 +21 +8 ", lines[titles + 1]), lines[titles + 1]
@@ -204,37 +201,6 @@ def browser() -> Iterator[Browser]:
         yield running_browser
 
 
-class Tab:
-    """The page in a tab. `errors` are messages of the console, `requests` those to other addresses."""
-
-    def __init__(self, browser: Browser, url: str, *, scheme: Any, width: int, anchor: str = "") -> None:
-        self.context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-        self.page = self.context.new_page()
-        self.errors: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda line: self.errors.append(line.text))
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(url + anchor)
-        self.origin = url.partition("/?")[0]
-
-    def run(self, expression: str) -> Any:
-        return self.page.evaluate(expression)
-
-    def until(self, expression: str, expected: Any) -> None:
-        for _ in range(500):
-            if (value := self.run(expression)) == expected:
-                return
-            self.page.wait_for_timeout(20)
-        raise AssertionError(f"{expression} is {value!r}, not {expected!r}")
-
-    def close(self) -> None:
-        """Ends it; nothing failed, nothing was blocked, and nothing was asked of another server."""
-        foreign = [url for url in self.requests if not url.startswith((self.origin, "data:"))]
-        assert (self.errors, foreign, self.run("typeof window.owned")) == ([], [], "undefined")
-        self.context.close()
-
-
 TITLES = "[...document.querySelectorAll('#list > .box .title')].map((item) => item.textContent.slice(0, 9))"
 LOOKS = (("light", 1280), ("dark", 390))
 
@@ -272,9 +238,8 @@ def test_the_page_in_a_browser(browser: Browser, upstream: Upstream, tmp_path: P
 
 def check_keys(tab: Tab) -> None:
     """j k g G Enter / Esc ?; an opened conversation has the path of its call and its exchanges."""
-    press = tab.page.keyboard.press
-    for key in ("g", "j", "k", "G"):
-        press(key)
+    press = tab.press
+    press("g", "j", "k", "G")
     assert "leak" not in tab.run("document.querySelector('.chosen .title').textContent")
     press("Enter")
     tab.page.wait_for_selector(".chosen > .body article")
@@ -289,8 +254,7 @@ def check_keys(tab: Tab) -> None:
     tab.page.keyboard.type("evil")
     tab.until("document.querySelector('#clear').hidden", False)
     assert "q=evil" in tab.run("location.hash")
-    press("Escape")
-    press("Escape")
+    press("Escape", "Escape")
     tab.until("document.querySelector('#clear').hidden", True)
     press("?")
     assert tab.page.is_visible("#keys")

@@ -41,7 +41,7 @@ def test_the_header_never_arrives(upstream: Upstream, tmp_path: Path, option: st
     with running(tmp_path, upstream.url, option) as proxy:
         reply = ask(proxy, OPENAI, LEAK, "seen", {"X-Wirelint-Ignore": "LK102, xml-leek"})
         assert "<|im_end|>" in json.loads(reply.body)["choices"][0]["message"]["content"], "silent rules repair nothing"
-        post(proxy.port, "/cart", b'{"a": 1}', {SCRIPT: "seen", HEADER: "LK102"})
+        post(proxy.port, "/cart", b'{"a": 1}', {SCRIPT: "seen", HEADER: "xml-leek"})
         with contextlib.closing(socket.create_connection(("127.0.0.1", proxy.port), PATIENCE)) as client:
             fields = f"Host: x\r\n{UPGRADE}\r\n{SCRIPT}: seen\r\n{HEADER}: LK102"
             client.sendall(f"GET /v1/responses HTTP/1.1\r\n{fields}\r\n\r\n".encode())

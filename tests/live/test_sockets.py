@@ -13,8 +13,8 @@ import pytest
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Assistant, Talk, User, events_of
 from tests.live.harness import PATIENCE, Proxy, running, wait_until
-from tests.live.scenes import FOUND, PREAMBLE, TOOLS, Seen
-from tests.live.vendors import QUESTION, response_seen
+from tests.live.scenes import FOUND, PREAMBLE, QUESTION, TOOLS, Seen
+from tests.live.vendors import response_seen
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
@@ -140,7 +140,7 @@ def ask(url: str, *models: str, headers: dict[str, str]) -> list[Seen]:
     sdk = openai.OpenAI(base_url=f"{url}/v1", api_key="k")
     with sdk.responses.connect(extra_headers=headers) as connection:
         for model in models:
-            connection.response.create(model=model, input=[{"role": "user", "content": QUESTION}], tools=DECLARED)
+            connection.response.create(model=model, input=[{"role": "user", "content": QUESTION.text}], tools=DECLARED)
             for event in connection:
                 if event.type == "response.completed":
                     made.append(response_seen(event.response))

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tests.live.scenes import TOOLS, Seen
+from tests.build import Talk, sse
+from tests.live.scenes import QUESTION, TOOLS, Seen
+from tests.live.strict import assemble, of_blocks
 
-QUESTION = "Search my notes for the launch date."
 MODEL = "acme-1"
-_LIMIT = 1024
 
 Headers = Mapping[str, str]
 See = Callable[[str, bool, bool, Headers], Seen]
@@ -52,8 +52,13 @@ def _sdk(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def _functions() -> list[dict[str, Any]]:
-    return [{"type": "function", "function": {"name": name, "parameters": one}} for name, one in TOOLS.items()]
+def _request(api: str, tools: bool, **more: Any) -> dict[str, Any]:
+    """The question in the words of an API, without `stream`: SDKs set it themselves."""
+    declared = {name: (f"{name} works on notes.", one) for name, one in TOOLS.items()} if tools else {}
+    talk = Talk((QUESTION,), tools=declared, model=MODEL)
+    body: dict[str, Any] = json.loads(talk.record(api, False)["request"]["body"])
+    body.pop("stream", None)
+    return {**body, **more}
 
 
 def _decoded(arguments: Any) -> Any:
@@ -80,11 +85,9 @@ def openai_client(url: str, headers: Headers) -> Any:
 
 
 def _chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    request: dict[str, Any] = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}]}
-    if tools:
-        request["tools"] = _functions()
-    if stream:  # without its token counts a stream has a fault of the client's, which is repaired
-        request["stream_options"] = {"include_usage": True}
+    # Without its token counts a stream has a fault of the client's, which is repaired.
+    counted = {"stream_options": {"include_usage": True}} if stream else {}
+    request = _request("openai.chat", tools, **counted)
     with openai_client(url, headers) as client:
         return chat(client, request, stream=stream)
 
@@ -101,11 +104,7 @@ def chat(client: Any, request: Mapping[str, Any], *, stream: bool) -> Seen:
 
 
 def _responses(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    request: dict[str, Any] = {"model": MODEL, "input": [{"role": "user", "content": QUESTION}]}
-    if tools:
-        request["tools"] = [
-            {"type": "function", "name": name, "parameters": one, "strict": False} for name, one in TOOLS.items()
-        ]
+    request = _request("openai.responses", tools)
     with openai_client(url, headers) as client:
         if not stream:
             return response_seen(client.responses.create(**request))
@@ -121,29 +120,23 @@ def response_seen(response: Any) -> Seen:
 
 
 def _completions(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    request: dict[str, Any] = {"model": MODEL, "prompt": QUESTION}
-    if tools:
-        request["extra_body"] = {"tools": _functions()}
+    request = _request("openai.completions", tools)
+    further = {"tools": request.pop("tools")} if tools else None
     with openai_client(url, headers) as client:
-        made = client.completions.create(**request, stream=stream)
+        made = client.completions.create(**request, extra_body=further, stream=stream)
         choices = [one.choices[0] for one in made if one.choices] if stream else [made.choices[0]]
     return Seen("".join(choice.text for choice in choices), "", (), choices[-1].finish_reason)
 
 
 # --- Anthropic --------------------------------------------------------------------------------------------------------
 
+_CLAUDE = "claude-haiku-4-5"
+
 
 def _anthropic(make: Callable[[str, Headers], Any]) -> See:
     def see(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-        request: dict[str, Any] = {
-            "model": "claude-haiku-4-5",
-            "max_tokens": _LIMIT,
-            "messages": [{"role": "user", "content": QUESTION}],
-        }
-        if tools:
-            request["tools"] = [{"name": name, "input_schema": one} for name, one in TOOLS.items()]
         with make(url, headers) as client:
-            return messages(client, request, stream=stream)
+            return messages(client, _request("anthropic.messages", tools, model=_CLAUDE), stream=stream)
 
     return see
 
@@ -154,38 +147,22 @@ def messages(client: Any, request: Mapping[str, Any], *, stream: bool) -> Seen:
             message = events.get_final_message()
     else:
         message = client.messages.create(**request)
-    return _of_blocks(message.model_dump())
-
-
-def _of_blocks(message: Mapping[str, Any]) -> Seen:
-    blocks = message["content"]
-    calls = tuple((block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use")
-    text = "".join(block["text"] for block in blocks if block["type"] == "text")
-    thought = "".join(block["thinking"] for block in blocks if block["type"] == "thinking")
-    return Seen(text, thought, calls, message["stop_reason"])
+    return of_blocks(message.model_dump()["content"], message.stop_reason)
 
 
 def anthropic_client(url: str, headers: Headers) -> Any:
     return _sdk("anthropic").Anthropic(base_url=url, api_key="k", **_client("anthropic", headers))
 
 
-def _claude_at_bedrock(url: str, headers: Headers) -> Any:
+def _at_bedrock(url: str, headers: Headers) -> Any:
     return _sdk("anthropic").AnthropicBedrock(
-        base_url=url,
-        aws_access_key="k",
-        aws_secret_key="s",
-        aws_region="us-east-1",
-        **_client("anthropic", headers),
+        base_url=url, aws_access_key="k", aws_secret_key="s", aws_region="us-east-1", **_client("anthropic", headers)
     )
 
 
-def _claude_at_vertex(url: str, headers: Headers) -> Any:
+def _at_vertex(url: str, headers: Headers) -> Any:
     return _sdk("anthropic").AnthropicVertex(
-        base_url=f"{url}/v1",
-        region="us-east5",
-        project_id="p",
-        access_token="t",
-        **_client("anthropic", headers),
+        base_url=f"{url}/v1", region="us-east5", project_id="p", access_token="t", **_client("anthropic", headers)
     )
 
 
@@ -201,7 +178,7 @@ def _gemini(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
         tools=[types.Tool(function_declarations=declared)] if tools else None,
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
-    request: dict[str, Any] = {"model": MODEL, "contents": QUESTION, "config": config}
+    request: dict[str, Any] = {"model": MODEL, "contents": QUESTION.text, "config": config}
     models = client.models
     made = list(models.generate_content_stream(**request)) if stream else [models.generate_content(**request)]
     candidates = [one.candidates[0] for one in made if one.candidates]
@@ -218,10 +195,7 @@ def _gemini(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
 
 def _gemini_array(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     """What the SDK never asks for: a stream that is one JSON array."""
-    body: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]}
-    if tools:
-        declared = [{"name": name, "parametersJsonSchema": one} for name, one in TOOLS.items()]
-        body["tools"] = [{"functionDeclarations": declared}]
+    body = _request("google.generate_content", tools)
     method = "streamGenerateContent" if stream else "generateContent"
     made = _sdk("httpx").post(f"{url}/v1beta/models/{MODEL}:{method}", json=body, headers=dict(headers))
     told = made.raise_for_status().json()
@@ -240,10 +214,7 @@ def _ollama(url: str, headers: Headers) -> Any:
 
 
 def _ollama_chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    messages = [{"role": "user", "content": QUESTION}]
-    made = _ollama(url, headers).chat(
-        model=MODEL, messages=messages, tools=_functions() if tools else None, stream=stream
-    )
+    made = _ollama(url, headers).chat(**_request("ollama.chat", tools), stream=stream)
     lines = list(made) if stream else [made]
     called = [one for line in lines for one in line.message.tool_calls or ()]
     calls = tuple(("", one.function.name, dict(one.function.arguments)) for one in called)
@@ -251,7 +222,7 @@ def _ollama_chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
 
 
 def _ollama_generate(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    made = _ollama(url, headers).generate(model=MODEL, prompt=QUESTION, stream=stream)
+    made = _ollama(url, headers).generate(**_request("ollama.generate", tools), stream=stream)
     lines = list(made) if stream else [made]
     return Seen("".join(line.response for line in lines), "", (), lines[-1].done_reason)
 
@@ -262,12 +233,7 @@ def _ollama_generate(url: str, stream: bool, tools: bool, headers: Headers) -> S
 def _mistral(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     package = _sdk("mistralai")
     made = package if hasattr(package, "Mistral") else _sdk("mistralai.client")  # the second since 2.0
-    request: dict[str, Any] = {
-        "model": MODEL,
-        "messages": [{"role": "user", "content": QUESTION}],
-        "tools": _functions() if tools else None,
-        "http_headers": dict(headers),
-    }
+    request = _request("mistral.chat", tools, http_headers=dict(headers))
     with made.Mistral(api_key="k", server_url=url) as client:
         if not stream:
             choice = client.chat.complete(**request).choices[0]
@@ -288,13 +254,8 @@ def _of_mistral(said: list[Any], finish: Any) -> Seen:
 
 def _cohere(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     client = _sdk("cohere").ClientV2(api_key="k", base_url=url)
-    request: dict[str, Any] = {
-        "model": MODEL,
-        "messages": [{"role": "user", "content": QUESTION}],
-        "request_options": {"additional_headers": dict(headers), "max_retries": 0},
-    }
-    if tools:
-        request["tools"] = _functions()
+    options = {"additional_headers": dict(headers), "max_retries": 0}
+    request = _request("cohere.chat", tools, request_options=options)
     if stream:
         return _of_cohere(client.chat_stream(**request))
     made = client.chat(**request)
@@ -340,10 +301,7 @@ def _boto(url: str, headers: Headers) -> Any:
 
 
 def _converse(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    request: dict[str, Any] = {"modelId": MODEL, "messages": [{"role": "user", "content": [{"text": QUESTION}]}]}
-    if tools:
-        specs = [{"toolSpec": {"name": name, "inputSchema": {"json": one}}} for name, one in TOOLS.items()]
-        request["toolConfig"] = {"tools": specs}
+    request = _request("bedrock.converse", tools, modelId=MODEL)
     client = _boto(url, headers)
     if stream:
         return _of_converse(client.converse_stream(**request)["stream"])
@@ -373,47 +331,22 @@ def _of_converse(events: Iterator[Mapping[str, Any]]) -> Seen:
 
 def _invoke(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     """Claude at Bedrock by its own bodies."""
-    body: dict[str, Any] = {
-        "anthropic_version": "bedrock-2023-05-31",
-        "max_tokens": _LIMIT,
-        "messages": [{"role": "user", "content": QUESTION}],
-    }
-    if tools:
-        body["tools"] = [{"name": name, "input_schema": one} for name, one in TOOLS.items()]
+    body = _request("anthropic.messages", tools, anthropic_version="bedrock-2023-05-31")
+    del body["model"]
     client = _boto(url, headers)
     request = {"modelId": "anthropic.claude-haiku-4-5", "body": json.dumps(body)}
     if not stream:
-        return _of_blocks(json.loads(client.invoke_model(**request)["body"].read()))
+        return assemble("anthropic.messages", False, client.invoke_model(**request)["body"].read())
     events = client.invoke_model_with_response_stream(**request)["body"]
-    return _of_claude_events([json.loads(event["chunk"]["bytes"]) for event in events])
-
-
-def _of_claude_events(documents: list[dict[str, Any]]) -> Seen:
-    blocks: list[dict[str, Any]] = []
-    finish = None
-    for document in documents:
-        match document["type"]:
-            case "content_block_start":
-                assert document["index"] == len(blocks)
-                blocks.append({**document["content_block"], "words": ""})
-            case "content_block_delta":
-                delta = document["delta"]
-                blocks[document["index"]]["words"] += delta.get("text", "") + delta.get("partial_json", "")
-            case "message_delta":
-                finish = document["delta"]["stop_reason"]
-    calls = tuple(
-        (block["id"], block["name"], json.loads(block["words"] or "{}"))
-        for block in blocks
-        if block["type"] == "tool_use"
-    )
-    return Seen("".join(block["words"] for block in blocks if block["type"] == "text"), "", calls, finish)
+    documents = [json.loads(event["chunk"]["bytes"]) for event in events]
+    return assemble("anthropic.messages", True, sse(*documents, named=True).encode())
 
 
 # --- DeepInfra --------------------------------------------------------------------------------------------------------
 
 
 def _deepinfra(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
-    body: dict[str, Any] = {"input": QUESTION, "stream": stream, **({"tools": _functions()} if tools else {})}
+    body = _request("deepinfra.inference", tools, stream=stream)
     made = _sdk("httpx").post(f"{url}/v1/inference/acme/{MODEL}", json=body, headers=dict(headers)).raise_for_status()
     if not stream:
         return Seen(made.json()["results"][0]["generated_text"])
@@ -426,25 +359,9 @@ DOORS = (
     Door("openai chat", "openai.chat", "openai", _chat, "tool_calls", "stop"),
     Door("openai responses", "openai.responses", "openai", _responses, "completed", "completed"),
     Door("openai completions", "openai.completions", "openai", _completions, "stop", "stop", makes_calls=False),
-    Door(
-        "anthropic",
-        "anthropic.messages",
-        "anthropic",
-        _anthropic(anthropic_client),
-        "tool_use",
-        "end_turn",
-    ),
-    Door(
-        "anthropic at bedrock", "anthropic.messages", "botocore", _anthropic(_claude_at_bedrock), "tool_use", "end_turn"
-    ),
-    Door(
-        "anthropic at vertex",
-        "anthropic.messages",
-        "google.auth",
-        _anthropic(_claude_at_vertex),
-        "tool_use",
-        "end_turn",
-    ),
+    Door("anthropic", "anthropic.messages", "anthropic", _anthropic(anthropic_client), "tool_use", "end_turn"),
+    Door("anthropic at bedrock", "anthropic.messages", "botocore", _anthropic(_at_bedrock), "tool_use", "end_turn"),
+    Door("anthropic at vertex", "anthropic.messages", "google.auth", _anthropic(_at_vertex), "tool_use", "end_turn"),
     Door("google-genai", "google.generate_content", "google.genai", _gemini, "STOP", "STOP", ids=False),
     Door("httpx gemini array", "google.generate_content", "httpx", _gemini_array, "STOP", "STOP", ids=False),
     Door("ollama chat", "ollama.chat", "ollama", _ollama_chat, "stop", "stop", ids=False),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog
+    from playwright.sync_api import Browser, Dialog, Request
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_TRIES = 250
+_TRIES = 500
 _SHOWN = (
     "[...document.querySelectorAll('#list [data-entry]')]"
     ".map((entry) => entry.querySelector('.id')?.textContent ?? entry.textContent)"
@@ -34,22 +34,26 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """A page that is open. `requests`, `errors` and `dialogs` are what happened in it that should not."""
+    """A page that is open. `requests` to other addresses, `errors` and `dialogs` are what should not happen in it."""
 
     def __init__(
-        self, browser: Browser, path: Path, *, width: int = 1280, scheme: Any = "light", anchor: str = ""
+        self, browser: Browser, url: str, *, width: int = 1280, scheme: Any = "light", anchor: str = ""
     ) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.page = self.context.new_page()
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.dialogs: list[str] = []
-        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("request", self._note)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda line: self.errors.append(line.text))
         self.page.on("dialog", self._dismiss)
-        self.page.goto(f"{path.as_uri()}{anchor}")
-        self.page.wait_for_selector("#list [data-entry]")
+        self._own = (url.partition("/?")[0], "data:")
+        self.page.goto(url + anchor)
+
+    def _note(self, request: Request) -> None:
+        if not request.url.startswith(self._own):
+            self.requests.append(request.url)
 
     def _dismiss(self, dialog: Dialog) -> None:
         self.dialogs.append(dialog.message)
@@ -58,12 +62,6 @@ class Tab:
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)
-
-    def choose(self, kind: str, value: str) -> None:
-        self.page.select_option(f"select[data-filter={kind}]", value=value)
-
-    def search(self, text: str) -> None:
-        self.page.fill("#search", text)
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page."""
@@ -77,6 +75,30 @@ class Tab:
             self.page.wait_for_timeout(20)
         raise AssertionError(f"{expression} is {value!r}, not {expected!r}")
 
+    def quiet(self) -> bool:
+        """Return True if nothing was asked of a network, nothing failed, and nothing was blocked."""
+        return not (self.errors or self.dialogs or self.requests)
+
+    def close(self) -> None:
+        """Ends it; it was quiet, and no script of a captured exchange ran."""
+        assert self.quiet(), (self.errors, self.dialogs, self.requests)
+        assert self.run("typeof window.owned") == "undefined"
+        self.context.close()
+
+
+class Report(Tab):
+    """The page of a report."""
+
+    def __init__(self, browser: Browser, path: Path, **look: Any) -> None:
+        super().__init__(browser, path.as_uri(), **look)
+        self.page.wait_for_selector("#list [data-entry]")
+
+    def choose(self, kind: str, value: str) -> None:
+        self.page.select_option(f"select[data-filter={kind}]", value=value)
+
+    def search(self, text: str) -> None:
+        self.page.fill("#search", text)
+
     @property
     def shown(self) -> list[str]:
         """The entries of the list: ids of exchanges, and the texts of folds."""
@@ -89,15 +111,3 @@ class Tab:
     @property
     def elements(self) -> int:
         return int(self.run("document.querySelectorAll('*').length"))
-
-    def quiet(self) -> bool:
-        """Return True if nothing was asked of a network, nothing failed, and nothing was blocked."""
-        return (
-            self.errors,
-            self.dialogs,
-            [url for url in self.requests if not url.startswith(("file:", "data:"))],
-        ) == (
-            [],
-            [],
-            [],
-        )

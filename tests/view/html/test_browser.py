@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.addon.dashboard import LOW_CONTRAST
-from tests.build import some
-from tests.view.html.browser import Tab, chromium
+from tests.build import Assistant, Call, Result, Talk, User, as_record, some
+from tests.view.html.browser import Report, chromium
 from tests.view.html.pages import LEAK, page, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record, Sent
@@ -40,8 +40,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tab(browser: Browser, path: Path) -> Iterator[Tab]:
-    opened = Tab(browser, path)
+def tab(browser: Browser, path: Path) -> Iterator[Report]:
+    opened = Report(browser, path)
     yield opened
     assert opened.quiet(), (opened.errors, opened.requests)
     opened.context.close()
@@ -59,7 +59,7 @@ FILTERS: dict[str, tuple[str, str, list[str]]] = {
 }
 
 
-def test_filters(tab: Tab) -> None:
+def test_filters(tab: Report) -> None:
     everything = tab.shown
     assert everything == [CLEAN, "leak", "repaired", "stall", CLEAN]
     found = {}
@@ -93,7 +93,7 @@ SEARCHES = {
 }
 
 
-def test_search(tab: Tab) -> None:
+def test_search(tab: Report) -> None:
     for query, expected in SEARCHES.values():
         tab.search(query)
         tab.shows(*expected)
@@ -104,7 +104,7 @@ def test_search(tab: Tab) -> None:
     tab.shows(CLEAN, "leak", "repaired", "stall", CLEAN)
 
 
-def test_keys(tab: Tab) -> None:
+def test_keys(tab: Report) -> None:
     chosen = "document.querySelector('.chosen .id')?.textContent ?? document.querySelector('.chosen')?.textContent"
     body = "document.querySelectorAll('.chosen .body:not([aria-busy])').length"
     for keys, expected in (
@@ -151,7 +151,7 @@ def test_keys(tab: Tab) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrast(browser: Browser, path: Path, scheme: str) -> None:
-    tab = Tab(browser, path, scheme=scheme)
+    tab = Report(browser, path, scheme=scheme)
     tab.press("h", "e")
     tab.until("document.querySelectorAll('.body:not([aria-busy])').length", 7)
     assert tab.run(LOW_CONTRAST) == []
@@ -159,7 +159,7 @@ def test_contrast(browser: Browser, path: Path, scheme: str) -> None:
 
 
 def test_an_exchange_by_its_link(browser: Browser, path: Path) -> None:
-    tab = Tab(browser, path, anchor="#leak")
+    tab = Report(browser, path, anchor="#leak")
     tab.until("document.querySelector('.chosen .body mark.error')?.textContent", LEAK)
     assert tab.run("document.querySelector('.chosen .note').innerText.includes('xml-leak')")
     tab.page.evaluate("location.hash = 'clean-4'")  # a clean one that is folded away
@@ -170,7 +170,7 @@ def test_an_exchange_by_its_link(browser: Browser, path: Path) -> None:
 
 
 def test_a_link_keeps_the_filters(browser: Browser, path: Path) -> None:
-    tab = Tab(browser, path, anchor="#stall")
+    tab = Report(browser, path, anchor="#stall")
     tab.page.uncheck("#hide-clean")
     tab.choose("provider", "llm.test")
     tab.search("degrees")
@@ -181,7 +181,7 @@ def test_a_link_keeps_the_filters(browser: Browser, path: Path) -> None:
     tab.page.check("#hide-clean")
     assert tab.run("location.hash") == "#stall"
     tab.context.close()
-    tab = Tab(browser, path, anchor=link.removeprefix("#stall").join(("#", "")))
+    tab = Report(browser, path, anchor=link.removeprefix("#stall").join(("#", "")))
     tab.shows("clean-2")
     assert tab.run("[document.querySelector('#search').value, document.querySelector('#hide-clean').checked]") == [
         "degrees",
@@ -192,7 +192,7 @@ def test_a_link_keeps_the_filters(browser: Browser, path: Path) -> None:
 
 
 def test_an_opened_exchange_is_in_view_and_its_rule_has_a_page(browser: Browser, path: Path) -> None:
-    tab = Tab(browser, path, width=390)
+    tab = Report(browser, path, width=390)
     tab.press("n", "n", "Enter")
     box = "document.querySelector('.chosen').getBoundingClientRect()"
     bar = "document.querySelector('.filters').getBoundingClientRect().bottom"
@@ -216,31 +216,14 @@ EVIL = MARKUP + BIDI
 
 def hostile() -> list[Checked]:
     """An exchange with markup in every field that comes from the wire, one that no API knows, and a name of a file."""
-    call = {"id": EVIL, "type": "function", "function": {"name": EVIL, "arguments": json.dumps({EVIL: EVIL})}}
-    request = {
-        "model": EVIL,
-        "messages": [
-            {"role": "system", "content": EVIL},
-            {"role": "user", "content": [{"type": "text", "text": EVIL}, {"type": EVIL}]},
-            {"role": "assistant", "content": EVIL, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": EVIL, "content": EVIL},
-        ],
-        "tools": [{"type": "function", "function": {"name": EVIL, "description": EVIL, "parameters": {"title": EVIL}}}],
-    }
-    message = {
-        "role": "assistant",
-        "content": f"{EVIL}{LEAK}",
-        "reasoning_content": EVIL,
-        "refusal": EVIL,
-        "tool_calls": [call],
-    }
-    reply = {
-        "id": EVIL,
-        "model": EVIL,
-        "choices": [{"index": 0, "message": message, "finish_reason": EVIL}],
-        "usage": {EVIL: 1},
-        "error": {"message": EVIL},
-    }
+    call = Call(EVIL, {EVIL: EVIL}, EVIL)
+    history = (User(EVIL), Assistant(EVIL, (call,)), Result(EVIL, EVIL))
+    talk = Talk(history, f"{EVIL}{LEAK}", (call,), EVIL, {EVIL: (EVIL, {"title": EVIL})}, EVIL, EVIL, EVIL)
+    made = as_record(talk.record("openai.chat", False))
+    request, reply = json.loads(made.request_body or b""), json.loads(made.response_body or b"")
+    request["messages"][1]["content"] = [{"type": "text", "text": EVIL}, {"type": EVIL}]
+    reply["choices"][0]["message"]["refusal"] = EVIL
+    reply |= {"id": EVIL, "usage": {EVIL: 1}, "error": {"message": EVIL}}
     given = {"index": 0, "message": {"role": "assistant", "content": EVIL}, "finish_reason": None}
     less = {"model": f"{EVIL}2", "messages": request["messages"][:2]}
     record = Record(
@@ -286,7 +269,7 @@ def hostile() -> list[Checked]:
 def test_hostile_captures_run_nothing(browser: Browser, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     write_report(hostile(), out, title=EVIL)
-    tab = Tab(browser, out)
+    tab = Report(browser, out)
     tab.run("window.violations = []")
     tab.run("document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))")
     scripts = tab.run("document.scripts.length")
@@ -327,7 +310,7 @@ def test_hostile_captures_run_nothing(browser: Browser, tmp_path: Path) -> None:
     tab.context.close()
 
 
-def test_the_policy_is_in_force(tab: Tab) -> None:
+def test_the_policy_is_in_force(tab: Report) -> None:
     """That nothing ran would prove little if the lock were open: an attempt from within must fail."""
     blocked = tab.run(
         """(() => {
@@ -346,7 +329,7 @@ def test_the_policy_is_in_force(tab: Tab) -> None:
     refused = tab.run("fetch('http://127.0.0.1:9/').then(() => 'sent', (error) => error.name)")
     assert refused == "TypeError"
     assert any("Content Security Policy" in line for line in tab.errors)
-    assert not [url for url in tab.requests if url.startswith("http:")]
+    assert not tab.requests
     tab.errors.clear()
 
 
@@ -369,7 +352,7 @@ def test_five_thousand_exchanges(browser: Browser, tmp_path: Path) -> None:
     written = write_report(many(5000), out)
     assert written.exchanges == 5000
     assert written.size < 4_000_000
-    tab = Tab(browser, out)
+    tab = Report(browser, out)
     sizes = [tab.elements]
     tab.press("h", "G")
     tab.until("document.querySelector('.chosen .id')?.textContent", "x4999")
