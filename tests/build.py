@@ -25,7 +25,6 @@ APIS = ("openai.chat", "anthropic.messages")
 _HERE = frozenset(APIS)
 """APIs whose shapes are written in this file."""
 FORMS = tuple(itertools.product(APIS, (False, True)))
-STRING = {"type": "string"}
 T = TypeVar("T")
 _TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import chunk, exchange, read, some, sse
+from tests.build import chunk, exchange, read, sse
+from tests.fixes.drive import deliver
 from tests.test_registry import draft
 from wirelint.cli import main
-from wirelint.engine import Engine, Session
+from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
 from wirelint.guard import RuleAbortError, as_exception
 from wirelint.registry import RuleError, _load_file
-from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import answer_request, mend_request
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
@@ -41,6 +41,10 @@ METHODS = {
     "held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    @property\n"
     "    def held(self):\n        raise {0}\n    def push(self, event):\n        return [event]\n"
     "    def release(self):\n        return ()",
+    "push with text held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    waiting = ()\n"
+    "    @property\n    def held(self):\n        return self.waiting[0].frame.number if self.waiting else None\n"
+    "    def push(self, event):\n        self.waiting += (event,)\n        if len(self.waiting) == 2:\n"
+    "            raise {0}\n        return []\n    def release(self):\n        return self.waiting",
     "release": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
     "    def push(self, event):\n        return [event]\n    def release(self):\n        raise {0}",
     "phase": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n    @property\n"
@@ -87,9 +91,8 @@ def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, ra
 
     assert mend_request(head, body, [rule], Ledger(), permit).body is body
     assert answer_request(head, [rule], Ledger(), permit).answer is None
-    session = some(Session.begin(id="1", method="POST", url=head.url, headers={}, body=body))
-    session.respond(200, {"content-type": EVENTS})
-    assert rewrite_reply(session, STREAM, [rule], Ledger(), permit).body == STREAM
+    assert deliver(RECORD, [rule])[0] == STREAM
+    assert deliver(RECORD, [rule], cuts=range(1, len(STREAM)))[0] == STREAM
     told: list[str] = []
     findings = Engine([rule], report=lambda name, _: told.append(name)).check(made)
     assert told == (["odd-reply"] if "check" in method else [])
@@ -105,12 +108,7 @@ def test_a_rule_may_give_several_rewriters(tmp_path: Path) -> None:
         "        return [event._replace(text=event.text * 2) if hasattr(event, 'text') else event]\n\n"
         "    def release(self):\n        return ()\n"
     )
-    session = some(
-        Session.begin(id="1", method="POST", url=read(RECORD).url, headers={}, body=json.dumps(ASKED).encode())
-    )
-    session.respond(200, {"content-type": EVENTS})
-    made = rewrite_reply(session, STREAM, [_load_file(path, own=True)], Ledger(), FixPolicy("unsafe"))
-    assert made.body.count(b"Yes.") == 4
+    assert deliver(RECORD, [_load_file(path, own=True)])[0].count(b"Yes.") == 4
 
 
 def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import pairs, tables
 from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("model.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 # text → (values, offsets after each, rest)
-TEXTS: dict[str, tuple[list[Any], list[int], str]] = TABLES["texts"]
 
 
-@pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=map(repr, TEXTS))
+@pairs(TABLES["texts"])
 def test_arguments_are_decoded_to_values_and_a_rest(text: str, expected: tuple[list[Any], list[int], str]) -> None:
     arguments = Arguments(text)
     values, ends, rest = expected

@@ -104,7 +104,13 @@ class Arguments:
 
     def _decode(self) -> _Decoded:
         if self._decoded is None:
-            self._decoded = _decode_values(self.text)
+            try:
+                self._decoded = _Decoded((orjson.loads(self.text),), (len(self.text.rstrip(_JSON_SPACE)),), "")
+            except orjson.JSONDecodeError:
+                found = tuple(itertools.islice(_scan_values(self.text), MOST_VALUES))
+                ends = tuple(end for _, end in found)
+                rest = self.text[ends[-1] if ends else 0 :].strip(_JSON_SPACE)
+                self._decoded = _Decoded(tuple(value for value, _ in found), ends, rest)
         return self._decoded
 
     def __eq__(self, other: object) -> bool:
@@ -117,29 +123,15 @@ class Arguments:
         return f"Arguments({self.text!r})"
 
 
-def _decode_values(text: str) -> _Decoded:
-    try:
-        return _Decoded((orjson.loads(text),), (len(text.rstrip(_JSON_SPACE)),), "")
-    except orjson.JSONDecodeError:
-        return _decode_sequence(text)
-
-
-def _decode_sequence(text: str) -> _Decoded:
-    found = tuple(itertools.islice(_scan_values(text), MOST_VALUES))
-    ends = tuple(end for _, end in found)
-    return _Decoded(tuple(value for value, _ in found), ends, text[ends[-1] if ends else 0 :].strip(_JSON_SPACE))
-
-
 def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
     """Yield the top-level JSON values of a text and the offset after each. Stop at the first character that begins
     none."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     position, size = 0, len(text)
-    while True:
-        while position < size and text[position] in _JSON_SPACE:
+    while position < size:
+        if text[position] in _JSON_SPACE:
             position += 1
-        if position >= size:
-            return
+            continue
         try:
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):

@@ -16,8 +16,6 @@ from tests.build import Talk, chunk, some, sse
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.capture.readers.flows import end_of
-from wirelint.model import End
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
 BODY = RECORD["response"]["body"].encode()
@@ -151,27 +149,6 @@ def test_rules_change_while_it_runs_and_the_ledger_stays(tmp_path: Path) -> None
         context.configure(inspector, wirelint_captures=str(tmp_path / "others"))
         assert inspector._engine.ledger is not ledger, "a new file begins with an empty ledger for its readers"
         inspector.done()
-
-
-ENDS: dict[str, tuple[str | None, str, End]] = {
-    "well": (None, "HTTP/1.1", "complete"),
-    "the client leaves": ("Client disconnected.", "HTTP/1.1", "client-left"),
-    "killed": ("Connection killed.", "HTTP/1.1", "client-left"),
-    "the upstream dies": ("HTTP/1 protocol error: peer closed connection", "HTTP/1.1", "upstream-died"),
-    "an h2 client cancels": ("stream reset by client (CANCEL)", "HTTP/2.0", "client-left"),
-    "an h2 upstream resets": ("stream reset by client (INTERNAL_ERROR)", "HTTP/2.0", "upstream-died"),
-    "only the upstream can be h2": ("stream reset by client (CANCEL)", "HTTP/1.1", "upstream-died"),
-}
-
-
-@pytest.mark.parametrize("name", ENDS)
-def test_ends(name: str) -> None:
-    message, version, end = ENDS[name]
-    flow = flow_of(RECORD)
-    flow.request.http_version = version
-    flow.response = head_of(RECORD)
-    flow.error = mitmproxy_flow.Error(message) if message is not None else None
-    assert end_of(flow) == end
 
 
 def test_it_is_one_addon(inspector: Inspector) -> None:

@@ -6,13 +6,11 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-import pytest
-
 from wirelint.addon.idle_queue import LARGE, IdleQueue
 
 
 class Clock:
-    """A clock that goes on when work is done, and a loop's timers as they were asked for."""
+    """A clock that goes on when work is done."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -47,37 +45,6 @@ def test_only_so_much_waits() -> None:
         assert (done, len(waiting)) == (["a", "b", "large"], 0)
 
     asyncio.run(run())
-
-
-def _nothing() -> None: ...
-
-
-class Loop:
-    """Timers as they are asked for; `fire` lets the last one go off, when it is due."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.pauses: list[float] = []
-        self.clock, self._due = clock, 0.0
-        self._last: Callable[[], None] = _nothing
-
-    def call_later(self, pause: float, callback: Callable[[], None]) -> Loop:
-        self.pauses.append(pause)
-        self._due, self._last = self.clock.now + pause, callback
-        return self
-
-    def cancel(self) -> None:
-        self._last = _nothing
-
-    def fire(self) -> None:
-        self.clock.now = max(self.clock.now, self._due)
-        self._last()
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
-    loop = Loop(Clock())
-    monkeypatch.setattr("wirelint.addon.idle_queue.asyncio.get_running_loop", lambda: loop)
-    return loop
 
 
 def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str, bool]]]:

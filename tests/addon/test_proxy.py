@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,18 +15,17 @@ from mitmproxy.tools.dump import DumpMaster
 from mitmproxy.tools.main import process_options
 from mitmproxy.tools.web.master import WebMaster
 
+from tests.tables import pairs, rows, tables
 from wirelint.addon import proxy as runner
 from wirelint.addon import proxy as starting
 from wirelint.cli import main
 from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("proxy.json").read_text(encoding="utf-8"))
-
-ORIGINS: dict[str, Any] = TABLES["origins"]
+TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(("given", "origin"), ORIGINS.items())
+@pairs(TABLES["origins"])
 def test_origins(given: str, origin: str) -> None:
     assert runner.origin(given) == origin
 
@@ -43,10 +39,7 @@ def test_exports_fit_the_upstream(case: str) -> None:
     assert runner.exports(upstream, host, 8080) == EXPORTS[case]
 
 
-REFUSED: dict[str, Any] = TABLES["refused"]
-
-
-@pytest.mark.parametrize(("given", "told"), REFUSED.items())
+@pairs(TABLES["refused"])
 def test_what_cannot_be_an_upstream(given: str, told: str) -> None:
     result = CliRunner().invoke(proxy, ["--upstream", given], standalone_mode=False)
     assert told in str(result.exception)
@@ -62,14 +55,8 @@ def test_missing_upstream_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err == f"wirelint: --upstream URL is missing: {cure}\n"
 
 
-LOOPBACK = ["--listen-host", "127.0.0.1"]
-
-CALLS: dict[str, tuple[list[str], str, list[str]]] = TABLES["calls"]
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, tool, expected = CALLS[name]
+@rows(TABLES["calls"])
+def test_arguments(given: list[str], tool: str, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, list[str]]] = []
 
     def run(tool: runner.Tool, upstream: str, host: str, port: int, extra: tuple[str, ...], *, live: bool) -> int:
@@ -92,12 +79,10 @@ def test_two_tools_at_once(other: str) -> None:
     assert "choose one" in str(result.exception)
 
 
-REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = TABLES["refused_starts"]
-
-
-@pytest.mark.parametrize("name", REFUSED_STARTS)
-def test_a_start_that_fails_says_why_in_one_line(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    extra, told = REFUSED_STARTS[name]
+@rows(TABLES["refused_starts"])
+def test_a_start_that_fails_says_why_in_one_line(
+    extra: tuple[str, ...], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     argv, stderr = sys.argv[:], sys.stderr
     result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", "--port", "0", *extra])
     assert (result.exit_code, result.exception.__class__) == (2, SystemExit)
@@ -128,11 +113,8 @@ def test_mitmweb_needs_a_port_of_its_own(capfd: pytest.CaptureFixture[str]) -> N
     assert "listening" not in result.output + "".join(capfd.readouterr())
 
 
-LISTENS: dict[str, Any] = TABLES["listens"]
-
-
 @pytest.mark.parametrize("web", [False, True])
-@pytest.mark.parametrize(("given", "expected"), LISTENS.values(), ids=LISTENS)
+@rows(TABLES["listens"])
 def test_listens_on_this_machine_only(
     given: list[str], expected: str, web: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,10 +29,8 @@ SAID = "They say HELLO TO YOU and go. Ünder ☂."
 APIS = ("openai.chat", "anthropic.messages")
 
 
-def record_of(talk: Talk, api: str = "openai.chat", **headers: str) -> dict[str, Any]:
-    record = talk.record(api, True)
-    record["request"]["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
-    return record
+def record_of(talk: Talk, api: str = "openai.chat") -> dict[str, Any]:
+    return talk.record(api, True)
 
 
 def body_of(record: dict[str, Any]) -> bytes:

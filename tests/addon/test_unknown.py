@@ -13,16 +13,16 @@ from mitmproxy.test import tflow
 
 from tests.addon.build import captured
 from tests.build import some
+from tests.tables import rows, tables
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.view.stats import Statistics
 
-TABLES = json.loads(Path(__file__).with_name("unknown.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 """URLs and bodies; a body that is a text is sent as its bytes in Latin-1."""
 RECORDED: dict[str, Any] = TABLES["recorded"]
-LEFT_ALONE: dict[str, Any] = TABLES["left_alone"]
 REPLY = json.dumps({"data": [{"embedding": [0.1]}], "note": "sk-proj-" + "a1B2" * 12})
 OPTIONS = {"wirelint_fix": "unsafe"}
 
@@ -71,9 +71,8 @@ def test_it_is_recorded_with_the_reason(inspector: Inspector, tmp_path: Path, na
             assert line["notes"][0] == f"not checked: {found.because}"
 
 
-@pytest.mark.parametrize("name", LEFT_ALONE)
-def test_other_traffic_is_left_alone(inspector: Inspector, tmp_path: Path, name: str) -> None:
-    url, body = LEFT_ALONE[name]
+@rows(TABLES["left_alone"])
+def test_other_traffic_is_left_alone(url: Any, body: Any, inspector: Inspector, tmp_path: Path) -> None:
     flow = passed(inspector, url, body)
     assert not flow.comment
     assert not some(flow.response).stream

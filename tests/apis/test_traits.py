@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, read, some
+from tests.tables import rows, tables
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.openai_chat import usage_report
 from wirelint.apis.traits import (
@@ -23,7 +22,7 @@ from wirelint.apis.traits import (
 from wirelint.model import Choice, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("traits.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 MODELS = [api.name for api in APIS if channel_of(api.name) == "model"]
 ENDINGS: dict[str, list[str | None]] = TABLES["endings"]
@@ -66,19 +65,13 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
     assert not layout.has_blocks or (path[2] == layout.content and path[3].isdecimal())
 
 
-STOPS: list[tuple[str, dict[str, Any], bool]] = TABLES["stops"]
-
-
-@pytest.mark.parametrize(("api", "more", "expected"), STOPS)
+@rows(TABLES["stops"])
 def test_stop_sequences(api: str, more: dict[str, Any], expected: bool) -> None:
     request = some(read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request)
     assert has_stop_words(request) is expected
 
 
-COUNTS: list[tuple[Any, int | None]] = TABLES["counts"]
-
-
-@pytest.mark.parametrize(("usage", "expected"), COUNTS)
+@rows(TABLES["counts"])
 def test_output_tokens(usage: Any, expected: int | None) -> None:
     assert output_tokens(usage) == expected
 

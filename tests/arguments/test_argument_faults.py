@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema, some
+from tests.tables import pairs, rows, tables
 from wirelint.arguments.argument_faults import concatenated, flaw
 from wirelint.model import Arguments, Tool, ToolCall
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("argument_faults.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 NEEDS = Tool("t", "/tools/0", schema=schema(("a",), a="integer"))
 FREE = Tool("t", "/tools/0", schema=schema())
@@ -26,10 +25,9 @@ def call(text: str, start: Any = None, form: Any = "function") -> ToolCall:
 
 
 # text → (shape, number of values, offset of the second)
-CONCATENATED: dict[str, Any] = TABLES["concatenated"]
 
 
-@pytest.mark.parametrize(("text", "expected"), CONCATENATED.items(), ids=CONCATENATED)
+@pairs(TABLES["concatenated"])
 def test_concatenated(text: str, expected: list[Any]) -> None:
     found = some(concatenated(call(text)))
     assert [found.shape, len(found.values), found.offset] == expected
@@ -47,10 +45,9 @@ def test_the_non_empty_value_is_kept() -> None:
 
 
 # (input of the start, deltas) → shape
-STARTS: dict[str, Any] = TABLES["starts"]
 
 
-@pytest.mark.parametrize(("start", "deltas", "shape"), STARTS.values(), ids=STARTS)
+@rows(TABLES["starts"])
 def test_start_and_deltas(start: Any, deltas: str, shape: str | None) -> None:
     found = concatenated(call(deltas, start))
     assert (found and found.shape) == shape
@@ -58,10 +55,9 @@ def test_start_and_deltas(start: Any, deltas: str, shape: str | None) -> None:
 
 
 # text → (part of the words, layer, repaired)
-FLAWED: dict[str, tuple[str, str, Any]] = TABLES["flawed"]
 
 
-@pytest.mark.parametrize(("text", "expected"), FLAWED.items(), ids=lambda value: repr(value)[:40])
+@pairs(TABLES["flawed"])
 def test_flawed(text: str, expected: tuple[str, str, Any]) -> None:
     words, layer, repaired = expected
     found = some(flaw(call(text), NEEDS))

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Talk, User, read, schema, some
+from tests.tables import rows, tables
 from wirelint.arguments.argument_markup import GONE, may_be_polluted, polluted, rewrite
 from wirelint.model import Json, Request, Tool
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("argument_markup.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 TOOL = Tool(
     "pack", "/tools/0", schema=schema(("path",), path="string", content="string", note="string", limit="integer")
 )
 
 # id: (arguments, what they should be; None where no repair is sure, the markup that was found)
-FOUND: dict[str, tuple[Json, Json, str]] = TABLES["found"]
 NOT_FOUND: dict[str, Json] = TABLES["not_found"]
 
 
@@ -27,7 +26,7 @@ def request(said: str = "Pack it.") -> Request:
     return some(read(Talk((User(said),)).record("openai.chat", False)).request)
 
 
-@pytest.mark.parametrize(("arguments", "cleaned", "markup"), FOUND.values(), ids=FOUND)
+@rows(TABLES["found"])
 def test_found(arguments: Json, cleaned: Json, markup: str) -> None:
     found = some(polluted(arguments, TOOL, request()))
     assert (found.cleaned, found.markup) == (cleaned, markup)

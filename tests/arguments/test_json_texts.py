@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import random
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import rows, tables
 from wirelint.arguments.argument_faults import repair_damaged, spells, unquoted
 from wirelint.arguments.json_continuation import Scanner, continuation, same, write
 from wirelint.model import Json
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("json_texts.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -95,10 +94,9 @@ def test_a_prefix_of_another_value_has_none_or_a_right_one(
 
 
 # (beginning, value) → the rest
-RESTS: dict[str, tuple[str, Any, str | None]] = TABLES["rests"]
 
 
-@pytest.mark.parametrize(("prefix", "value", "expected"), RESTS.values(), ids=RESTS)
+@rows(TABLES["rests"])
 def test_continuation(prefix: str, value: Json, expected: str | None) -> None:
     assert continuation(prefix, value) == expected
 
@@ -127,10 +125,9 @@ def test_the_scanner_accepts_json(text: str) -> None:
 # --- damaged texts ----------------------------------------------------------------------------------------------------
 
 # text → (a value, whether the text says it)
-SPELLED: dict[str, tuple[str, Any, bool]] = TABLES["spelled"]
 
 
-@pytest.mark.parametrize(("text", "value", "expected"), SPELLED.values(), ids=SPELLED)
+@rows(TABLES["spelled"])
 def test_spells(text: str, value: Json, expected: bool) -> None:
     assert spells(text, value) is expected
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import socket
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema, some
+from tests.tables import rows, tables
 from wirelint.arguments import schemas
 from wirelint.arguments.schemas import match
 from wirelint.dialects.declared import required
 from wirelint.model import Tool
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schemas.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -32,10 +31,9 @@ def of(x: Any, **more: Any) -> dict[str, Any]:
 
 
 # (schema, value of x, whether it is valid)
-LENIENT: dict[str, tuple[dict[str, Any], Any, bool]] = TABLES["lenient"]
 
 
-@pytest.mark.parametrize(("declared", "value", "valid"), LENIENT.values(), ids=LENIENT)
+@rows(TABLES["lenient"])
 def test_lenient_schemas(declared: dict[str, Any], value: Any, valid: bool) -> None:
     assert schemas.accepts(tool(of(declared)), {"x": value}) is valid
 
@@ -79,17 +77,13 @@ def test_no_tool_and_no_schema() -> None:
     assert schemas.accepts(tool(None), [1]) is None
 
 
-NUMBER, TEXT = {"type": "integer"}, {"type": "string"}
-CLOSED = of({}, additionalProperties=False)
+TEXT = {"type": "string"}
 FORMS = of({"anyOf": [schema(a="string"), schema(b="string")]})
-DEFINED = {"$defs": {"n": NUMBER}, "properties": {"x": {"$ref": "#/$defs/n"}}}
-TUPLE = {"$schema": DRAFT_7, **of({"type": "array", "items": [TEXT]})}
 
 # (schema, arguments, violations as `place keyword: words`)
-BROKEN: dict[str, tuple[dict[str, Any], Any, list[str]]] = TABLES["broken"]
 
 
-@pytest.mark.parametrize(("declared", "value", "expected"), BROKEN.values(), ids=BROKEN)
+@rows(TABLES["broken"])
 def test_violations(declared: dict[str, Any], value: Any, expected: list[str]) -> None:
     compiled = some(schemas.validator(tool(declared)))
     assert [f"{found.where} {found.keyword}: {found.words}" for found in compiled.violations(value)] == expected
@@ -103,10 +97,9 @@ def test_evidence_is_short_and_bounded() -> None:
 
 
 # (schema of x, x, its converted value; None without one)
-COERCED: dict[str, tuple[Any, Any, Any]] = TABLES["coerced"]
 
 
-@pytest.mark.parametrize(("declared", "value", "expected"), COERCED.values(), ids=COERCED)
+@rows(TABLES["coerced"])
 def test_coerced(declared: Any, value: Any, expected: Any) -> None:
     compiled = some(schemas.validator(tool(of(declared))))
     given_ = {"x": value, "y": [1]}

@@ -89,6 +89,7 @@ ENDS: list[tuple[str | None, bool, Any, End]] = [
     (None, True, "unread", "unread"),
     (None, True, "nonsense", "complete"),
     (None, True, 5, "complete"),
+    ("stream reset by client (CANCEL)", True, None, "upstream-died"),
 ]
 
 
@@ -102,6 +103,15 @@ def test_ends(tmp_path: Path, error: str | None, answered: bool, said: Any, end:
     record = _one(tmp_path, flow)
     assert (record.end, record.error, record.status) == (end, error, 200 if answered else None)
     assert "end" not in record.annotations
+
+
+@pytest.mark.parametrize(("why", "end"), [("CANCEL", "client-left"), ("INTERNAL_ERROR", "upstream-died")])
+def test_a_stream_of_http_2_that_is_reset(tmp_path: Path, why: str, end: End) -> None:
+    """Over HTTP/1 only the upstream can have reset it."""
+    flow = _flow()
+    flow.request.http_version = "HTTP/2.0"
+    flow.error = mitm_flow.Error(f"stream reset by client ({why})")
+    assert _one(tmp_path, flow).end == end
 
 
 CODED = {

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import rows, tables
 from wirelint.capture.format import FormatError, decode, encode, schema
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("format.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(schema())
 RECORD = Record(
@@ -104,10 +103,7 @@ def test_the_schema_can_fail() -> None:
         assert not VALIDATOR.is_valid(broken)
 
 
-HAND_MADE: dict[str, tuple[Json, bytes | None, bytes | None, int | None]] = TABLES["hand_made"]
-
-
-@pytest.mark.parametrize(("value", "request_body", "response_body", "status"), HAND_MADE.values(), ids=HAND_MADE)
+@rows(TABLES["hand_made"])
 def test_hand_made(value: Json, request_body: str | None, response_body: str | None, status: int | None) -> None:
     record = decode(value, "dir/f.jsonl", "line 7")
     raw = (record.request_body, record.response_body)
@@ -117,10 +113,7 @@ def test_hand_made(value: Json, request_body: str | None, response_body: str | N
     assert record.end == "unknown"
 
 
-HEADERS: dict[str, tuple[Json, Headers]] = TABLES["headers"]
-
-
-@pytest.mark.parametrize(("value", "expected"), HEADERS.values(), ids=HEADERS)
+@rows(TABLES["headers"])
 def test_headers(value: Json, expected: Headers) -> None:
     assert decode({"request": {"headers": value}}, "s", "line 1").request_headers == tuple(map(tuple, expected))
 
@@ -140,10 +133,7 @@ def test_chunks(chunks: Json, expected: tuple[tuple[float, int], ...]) -> None:
     assert decode({"response": {"chunks": chunks}}, "s", "line 1").chunks == expected
 
 
-PROBLEMS: dict[str, tuple[Json, str]] = TABLES["problems"]
-
-
-@pytest.mark.parametrize(("value", "message"), PROBLEMS.values(), ids=PROBLEMS)
+@rows(TABLES["problems"])
 def test_problems(value: Json, message: str) -> None:
     with pytest.raises(FormatError, match=message):
         decode(value, "s", "line 1")

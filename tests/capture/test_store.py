@@ -20,7 +20,7 @@ import pytest
 
 from tests.build import some
 from wirelint.capture.format import encode
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Counts, File, Piece, Store
@@ -324,23 +324,6 @@ def test_kill_9(tmp_path: Path) -> None:
     _put_record(store, records[0])
     store.close(PATIENCE)
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_a_torn_line_costs_that_line(tmp_path: Path) -> None:
-    store, _ = _store(tmp_path)
-    for number in range(3):
-        _put_record(store, Record(str(number), "POST", "https://h/", (), b"x", 200, (), b"y"))
-    store.close(PATIENCE)
-    (path,) = tmp_path.glob(f"*/{LINES}")
-    whole = path.read_bytes()
-    start = whole[:-1].rfind(b"\n") + 1
-    for end in range(start + 1, len(whole) - 1):
-        path.write_bytes(whole[:end])
-        *records, problem = read([path])
-        assert [record.id for record in records if isinstance(record, Record)] == ["0", "1"]
-        assert isinstance(problem, Problem)
-        assert (problem.place, problem.fatal) == ("line 3", False)
-        assert "cut off" in problem.message
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX")

@@ -256,8 +256,7 @@ def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
     total = 0
     for view in views(unit * (size // len(unit)) + end):
         reader = Reader(view, tools)
-        for _ in scan._find_in(reader):
-            pass
+        scan._read_view(reader, 0)
         total += reader.work
     return total
 

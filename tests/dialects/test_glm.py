@@ -6,16 +6,13 @@ to no call.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.dialects.scan import find, look
 from wirelint.model import Json, Tool
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("glm.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 LIST = Tool(
     "list_folder", "/tools/0", schema={"properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}}
@@ -23,10 +20,8 @@ LIST = Tool(
 LS = Tool("ls", "/tools/1", schema={"properties": {"path": {"type": "string"}}})
 PATH = "<arg_key>path</arg_key>\n<arg_value>.</arg_value>\n"
 
-HEADLESS: dict[str, tuple[str, str, str | None]] = TABLES["headless"]
 
-
-@pytest.mark.parametrize(("text", "rest", "name"), HEADLESS.values(), ids=HEADLESS.keys())
+@rows(TABLES["headless"])
 def test_a_name_before_arguments_is_that_of_a_declared_tool(text: str, rest: str, name: str | None) -> None:
     blocks = [block for block in find(text, (LIST, LS)) if block.calls]
     if name is None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import some
+from tests.tables import rows, tables
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.reader import views
 from wirelint.model import Json, Tool
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("parts.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 ROOT: Json = {"$defs": {"Day": {"type": "string"}, "Count": {"type": "integer"}}}
 COERCIONS: list[tuple[str, str, Json, Json]] = TABLES["coercions"]
@@ -42,10 +41,9 @@ def test_hints_of_the_markup_come_first() -> None:
 
 
 # written, declared, resolved
-NAMES: list[Any] = TABLES["names"]
 
 
-@pytest.mark.parametrize(("written", "offered", "name"), NAMES)
+@rows(TABLES["names"])
 def test_names(written: str, offered: list[str], name: str) -> None:
     assert declared.resolve(written, offered) == name
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange, read, some
+from tests.tables import rows, tables
 from wirelint.fix import FixPolicy, RewriteContext
 from wirelint.history.id_demands import (
     Anthropic,
@@ -27,7 +26,7 @@ from wirelint.history.id_demands import (
 from wirelint.history.ids import form_of
 from wirelint.state.ledger import Ledger
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("id_demands.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 
 def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
@@ -35,13 +34,13 @@ def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
     return demand_of(read({**record, "request": {**record["request"], "url": url}}))
 
 
-@pytest.mark.parametrize(("url", "model", "api", "expected"), TABLES["what_a_target_demands"])
+@rows(TABLES["what_a_target_demands"])
 def test_what_a_target_demands(url: str, model: str, api: str, expected: str | None) -> None:
     demand = target(url, model, api)
     assert demand is None if expected is None else type(demand).__name__ == expected
 
 
-@pytest.mark.parametrize(("reply", "expected"), TABLES["what_an_error_demands"])
+@rows(TABLES["what_an_error_demands"])
 def test_what_an_error_demands(reply: dict[str, Any], expected: str | None) -> None:
     record = exchange(
         "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}, reply, status=400
@@ -92,7 +91,7 @@ def context(
     return RewriteContext(asked, ledger, FixPolicy("unsafe"), streamed=False, taken=set(taken))
 
 
-@pytest.mark.parametrize(("model", "ids", "names", "expected"), TABLES["counted_ids_go_on_with_the_history"])
+@rows(TABLES["counted_ids_go_on_with_the_history"])
 def test_counted_ids_go_on_with_the_history(
     model: str, ids: Sequence[str], names: list[str], expected: list[str]
 ) -> None:
@@ -101,10 +100,7 @@ def test_counted_ids_go_on_with_the_history(
     assert here.taken == set(expected)
 
 
-@pytest.mark.parametrize(
-    ("model", "ids", "api", "pattern"),
-    TABLES["the_form_of_the_conversation"],
-)
+@rows(TABLES["the_form_of_the_conversation"])
 def test_the_form_of_the_conversation(model: str, ids: Sequence[str], api: str, pattern: str) -> None:
     here = context(model, ids, api=api)
     new = mint(here, "read")

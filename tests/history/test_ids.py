@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.build import some
+from tests.tables import rows, tables
 from wirelint.history.ids import is_placeholder, match, restore
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("ids.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
 CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
 KIMI = "functions.read_map:3"
 
 
-@pytest.mark.parametrize(("one", "other", "how", "certainty"), TABLES["one_id_is_another_altered"])
+@rows(TABLES["one_id_is_another_altered"])
 def test_one_id_is_another_altered(one: str, other: str, how: str, certainty: str) -> None:
     found = some(match(one, other, "read_map"))
     assert how in found.how
     assert found.certainty == certainty
 
 
-@pytest.mark.parametrize(("one", "other"), TABLES["strangers_do_not_match"])
+@rows(TABLES["strangers_do_not_match"])
 def test_strangers_do_not_match(one: str, other: str) -> None:
     assert match(one, other, "read_map") is None
 
 
-@pytest.mark.parametrize(("id_", "name", "before"), TABLES["what_an_id_was_before"])
+@rows(TABLES["what_an_id_was_before"])
 def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
     origin = some(restore(id_, name))
     assert origin.id == before
@@ -44,6 +41,6 @@ def test_the_words_for_no_id(id_: str) -> None:
     assert origin.id is None
 
 
-@pytest.mark.parametrize(("id_", "name"), TABLES["what_needs_no_restoring"])
+@rows(TABLES["what_needs_no_restoring"])
 def test_what_needs_no_restoring(id_: str, name: str | None) -> None:
     assert restore(id_, name) is None

@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.history.handed_back import compare_result
 from wirelint.text.error_texts import is_own_error
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("retelling.json").read_text(encoding="utf-8"))
-
-CASES: dict[str, Any] = TABLES["cases"]
+TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize(("told", "truth", "expected"), CASES.values(), ids=CASES)
+@rows(TABLES["cases"])
 def test_a_result_is_compared_with_what_was_handed_back(told: str, truth: str, expected: str) -> None:
     assert compare_result(told, truth) == expected
 

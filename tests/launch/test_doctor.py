@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.build import some
 from tests.live.certificates import make_authority
+from tests.tables import rows, tables
 from wirelint.launch import doctor
 from wirelint.launch.doctor import Check, Trial, interpreter_of, judge
 from wirelint.launch.environment import CA_FILE, without_proxies
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 
 @pytest.fixture
@@ -36,19 +35,13 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-HIDDEN: list[tuple[dict[str, str], str, str]] = TABLES["hidden"]
-
-
-@pytest.mark.parametrize(("given", "state", "words"), HIDDEN)
+@rows(TABLES["hidden"])
 def test_hidden_hosts(given: dict[str, str], state: str, words: str) -> None:
     check = doctor.hidden_hosts(given)
     assert (check.state, words in check.found, bool(check.cure)) == (state, True, state == "problem")
 
 
-URLS: list[tuple[dict[str, str], str, str]] = TABLES["urls"]
-
-
-@pytest.mark.parametrize(("given", "state", "words"), URLS)
+@rows(TABLES["urls"])
 def test_base_urls(given: dict[str, str], state: str, words: str) -> None:
     [check] = doctor.base_url_variables(given)
     assert (check.state, words in check.found) == (state, True), check
@@ -95,11 +88,8 @@ def test_the_authority_and_the_clock(tmp_path: Path, confdir: Path) -> None:
     assert states(tmp_path, 0) == [("authority", "problem")]
 
 
-SHEBANGS: list[Any] = TABLES["shebangs"]
-
-
-@pytest.mark.parametrize(("head", "runner"), SHEBANGS)
-def test_who_runs_a_command(tmp_path: Path, head: str, runner: str) -> None:
+@rows(TABLES["shebangs"])
+def test_who_runs_a_command(head: str, runner: str, tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.write_text(head)
     tool.chmod(0o755)

@@ -26,7 +26,6 @@ Calls = tuple[tuple[str, Any], ...]
 STREAMED: tuple[Form, ...] = ((OPENAI, True), (ANTHROPIC, True))
 WHOLE: tuple[Form, ...] = ((OPENAI, False), (ANTHROPIC, False))
 OF_OPENAI: tuple[Form, ...] = ((OPENAI, False), (OPENAI, True))
-OF_ANTHROPIC: tuple[Form, ...] = ((ANTHROPIC, False), (ANTHROPIC, True))
 
 QUESTION = User("Search my notes for the launch date.")
 TOOLS: Mapping[str, Any] = {

@@ -6,13 +6,12 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 from tests.build import FORMS, in_pieces
-from tests.live.harness import Peer, Proxy, Upstream, refused, replying, running
+from tests.live.harness import Proxy, Upstream, replying, running
 from tests.live.leaks import (
     CALL,
     CALLED,
@@ -27,7 +26,6 @@ from tests.live.leaks import (
 from tests.live.scenes import Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, rotated, sampled
-from tests.test_registry import draft
 
 pytestmark = pytest.mark.live
 
@@ -56,153 +54,12 @@ def findings_of(proxy: Proxy, test: str) -> list[str]:
     return found
 
 
-# --- a rule of the user fails -----------------------------------------------------------------------------------------
-
-_METHODS = """\
-    def rewriter(self, situation):
-        stage = situation.exchange.request_headers.get("x-fault-NAME", "")
-        fail(stage == "rewriter")
-        return Faulty(stage, situation.streamed) if stage and stage != "mend" else None
-
-    def fix_request(self, exchange, ledger, permit):
-        stage = exchange.request_headers.get("x-fault-NAME", "")
-        fail(stage == "mend")
-        if stage == "mend half done":
-            repair = self.repair("request", "safe", "changed the model", "/model")
-            yield [Edit("replace", "/model", "another")], repair
-            fail(True)
-        if stage == "mend nowhere":
-            yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
-"""
-_REWRITER = """
-from wirelint.events import Delta, Finish
-from wirelint.rule import Edit
-
-def fail(really):
-    if really:
-        raise SystemExit("as the test wants it")
-
-class Faulty:
-    phase = PHASE
-
-    def __init__(self, stage, streamed):
-        fail(stage == "construction")
-        self._stage, self._third, self._waiting = stage, 3 if streamed else 1, []
-
-    @property
-    def held(self):
-        fail(self._stage == "held")
-        return self._waiting[0].frame.number if self._waiting else None
-
-    def push(self, event):
-        fail(self._stage == "push" or self._stage == "push at the end" and isinstance(event, Finish))
-        if self._stage == "iteration":
-            return self._yields(event)
-        if not self._waiting and not isinstance(event, Delta):
-            return [event]
-        self._waiting.append(event)
-        fail(self._stage == "push with text held" and len(self._waiting) == self._third)
-        return self._drain() if isinstance(event, Finish) and self._stage != "release" else []
-
-    def _yields(self, event):
-        yield event
-        fail(True)
-
-    def _drain(self):
-        drained, self._waiting = self._waiting, []
-        return drained
-
-    def release(self):
-        fail(self._stage == "release")
-        return self._drain()
-"""
-STAGES = (
-    "rewriter", "construction", "push", "iteration", "push with text held", "push at the end", "held", "release",
-)  # fmt: skip
-MENDS = {"mend": ["internal-error"], "mend half done": ["internal-error"], "mend nowhere": []}
-"""Stages of a repair of requests, and what is reported of its failure; an edit of a place that is not there is none."""
-
-
-@pytest.fixture(scope="module")
-def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    folder = tmp_path_factory.mktemp("faulty")
-    rules = folder / "own"
-    rules.mkdir()
-    for phase, code, name in ((0, "XX901", "early"), (5, "XX902", "late")):
-        path = draft(rules, code, f"faulty-{name}")
-        head = path.read_text().partition("    def check_reply")[0]
-        path.write_text(head + _METHODS.replace("NAME", name) + _REWRITER.replace("PHASE", str(phase)))
-    with running(folder, upstream.url, f"wirelint_rules={rules}", "wirelint_fix=unsafe") as proxy:
-        yield proxy
-
-
-STAGES_BY_FORM = [
-    # Of a whole body nobody asks since when something of it is held.
-    pytest.param(form, stage, id=f"{stage} {form[0]} {'stream' if form[1] else 'whole'}")
-    for form in FORMS
-    for stage in STAGES
-    if form[1] or stage != "held"
-]
-
-
-@pytest.mark.parametrize("leaks", [False, True], ids=["clean", "leak"])
-@pytest.mark.parametrize("when", ["early", "late"])
-@pytest.mark.parametrize(("form", "stage"), sampled(STAGES_BY_FORM, 10))
-def test_a_rule_that_raises_costs_no_byte(
-    faulty: Proxy, upstream: Upstream, form: Form, stage: str, when: str, leaks: bool
-) -> None:
-    test = f"{stage} {when} {form} {leaks}"
-    send(faulty, upstream, form, test, {f"x-fault-{when}": stage}, leaks=leaks)
-    assert "internal-error" in findings_of(faulty, test)
-    assert faulty.process.poll() is None
-
-
-@pytest.mark.parametrize("stage", MENDS)
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_a_repair_of_a_request_that_raises_changes_nothing(
-    faulty: Proxy, upstream: Upstream, form: Form, stage: str
-) -> None:
-    record, test = CLEAN[form], f"{stage} {form}"
-    sent: list[bytes] = []
-    answer = replying([body_of(record)], **kind_of(record))
-
-    def script(peer: Peer) -> None:
-        sent.append(peer.body)
-        answer(peer)
-
-    upstream.scripts[test] = script
-    reply = ask(faulty, form[0], record, test, {"x-fault-early": stage})
-    assert (reply.complete, reply.body) == (True, body_of(record))
-    assert sent == [record["request"]["body"].encode()]
-    assert findings_of(faulty, test) == MENDS[stage]
-    captured = faulty.wait_for_record(test)
-    assert ("forwarded" in captured, captured.get("fixes", [])) == (False, [])
-
-
-def test_a_culprit_is_named_once(faulty: Proxy) -> None:
-    """Runs after the others: many failures, one line for each place."""
-    told = [line for line in faulty.log.splitlines() if "wirelint:" in line and "failed" in line]
-    assert told
-    assert len(told) == len({re.sub(r"^\[[^]]*\]", "", line) for line in told})
-
-
-def test_a_rule_that_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "xx902_broken.py").write_text("def half(\n")
-    status, lines = refused(tmp_path, "wirelint_rules=own")
-    assert status == 1
-    assert len([line for line in lines if "xx902_broken.py:1" in line]) == 1
-    assert "Traceback" not in " ".join(lines)
-
-
-# --- our own code fails -----------------------------------------------------------------------------------------------
-
 _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.stream", "wirelint.rewrite.request",
     "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
     "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.engine",
-    "wirelint.fixes.prefilter",
+    "wirelint.fixes.prefilter", "wirelint.fixes.promote_markup",
 )  # fmt: skip
 """All that these modules define is made to fail."""
 _OUTERMOST = {"HttpReply.__call__", "StreamedReply.due", "StreamedReply._feed", "StreamedReply._note"}
@@ -338,3 +195,6 @@ def test_all_exchanges_end_and_nothing_crashes(sabotaged: Proxy) -> None:
     assert {probe["test"] for probe in sabotaged.probes()} >= set(_ASKED)
     assert len(set(re.findall(r"sabotage of ([\w.]+)", sabotaged.log))) > len(TRIED) / (4 if is_complete() else 10)
     assert "mitmproxy has crashed" not in sabotaged.log
+    told = [line for line in sabotaged.log.splitlines() if "wirelint:" in line and "failed" in line]
+    assert told
+    assert len(told) == len({re.sub(r"^\[[^]]*\]", "", line) for line in told}), "a culprit is named once"

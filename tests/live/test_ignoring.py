@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import Talk, User
-from tests.live.harness import PATIENCE, SCRIPT, Peer, Proxy, Upstream, post, running
+from tests.live.harness import PATIENCE, SCRIPT, Peer, Upstream, post, running
 from tests.live.leaks import ask, body_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
@@ -48,12 +48,3 @@ def test_the_header_never_arrives(upstream: Upstream, tmp_path: Path, option: st
             assert client.recv(1 << 16).startswith(b"HTTP/1.1 200")
         assert len(proxy.wait_for(r"x-wirelint-ignore: unknown rule 'xml-leek'; did you mean xml-leak\?")) == 1
     assert [HEADER in headers for headers in seen] == [False] * 3
-
-
-@pytest.mark.parametrize(("value", "found"), [("control-token-leak", []), ("ID", ["LK102"])])
-def test_the_header_is_captured(upstream: Upstream, proxy: Proxy, value: str, found: list[str]) -> None:
-    test = f"ignoring {value}"
-    leaking(upstream, test)
-    ask(proxy, OPENAI, LEAK, test, {HEADER: value})
-    line = proxy.wait_for_record(test)
-    assert (line["request"]["headers"][HEADER], [one["code"] for one in line["findings"]]) == (value, found)

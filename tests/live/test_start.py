@@ -22,16 +22,20 @@ WRONG = {
     "a rule that is none": (("wirelint_select=xml-leek",), "wirelint_select=xml-leek"),
     "given twice": (("wirelint_redact=on", "wirelint_redact=off"), "wirelint_redact is given 2 times"),
     "misspelt": (("wirelint_capture=x",), "did you mean wirelint_captures?"),
+    "a rule that cannot be loaded": (("wirelint_rules=own",), "xx902_broken.py:1"),
 }
 
 
-@pytest.mark.parametrize("name", sampled(list(WRONG), 2))
+@pytest.mark.parametrize("name", sampled(list(WRONG), 3))
 def test_a_wrong_value_stops_the_start_in_one_line(name: str, tmp_path: Path) -> None:
     options, told = WRONG[name]
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "xx902_broken.py").write_text("def half(\n")
     status, lines = refused(tmp_path, *options)
     assert status == 1
-    assert len([line for line in lines if told in line]) == 1
-    assert not [line for line in lines if "Traceback" in line or "Error:" in line]
+    others = [line for line in lines if told not in line]
+    assert len(others) == len(lines) - 1
+    assert not [line for line in others if "Traceback" in line or "Error:" in line]
     assert len(lines) <= 4, lines
 
 

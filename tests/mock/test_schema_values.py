@@ -19,11 +19,6 @@ def one(**schema: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False}
 
 
-TREE = {
-    "type": "object",
-    "properties": {"name": {"type": "string"}, "child": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
-    "required": ["name"],
-}
 SCHEMAS: dict[str, dict[str, Any]] = TABLES["schemas"]
 TOPIC = Topic.of("Please compare the tides in Lisbon and Porto")
 

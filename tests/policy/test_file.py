@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.policy.file import load, parse
 from wirelint.tables import ConfigError
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 HEAD = '[[policy]]\nname = "p"\n'
 PATH = HEAD + 'arguments = "path"\n'
 CHECKED = PATH + "absolute-path = true\n"
 
-WRONG: dict[str, tuple[str, str, str]] = TABLES["wrong"]
 
-
-@pytest.mark.parametrize("name", WRONG)
-def test_errors_are_one_line_with_file_key_and_cure(name: str) -> None:
-    text, key, cure = WRONG[name]
+@rows(TABLES["wrong"])
+def test_errors_are_one_line_with_file_key_and_cure(text: str, key: str, cure: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(text, "policies.toml")
     message = str(caught.value)

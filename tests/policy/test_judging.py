@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.tables import rows, tables
 from wirelint.arguments.argument_markup import Gone
 from wirelint.policy import Outcome, Policies
 from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("judging.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 
 class Shelf:
@@ -38,12 +36,8 @@ def after(given: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     return {key: one for key, one in {**given, **(outcome.changes or {})}.items() if not isinstance(one, Gone)}
 
 
-CHECKS: dict[str, tuple[str, list[Any], list[tuple[Any, str]]]] = TABLES["checks"]
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_a_check_passes_good_values_and_names_bad_ones(name: str) -> None:
-    keys, good, bad = CHECKS[name]
+@rows(TABLES["checks"])
+def test_a_check_passes_good_values_and_names_bad_ones(keys: str, good: list[Any], bad: list[tuple[Any, str]]) -> None:
     held = policies(keys)
     for value in good:
         assert held.judge("t", {"a": value}).faults == (), value
@@ -54,12 +48,8 @@ def test_a_check_passes_good_values_and_names_bad_ones(name: str) -> None:
         assert fault.message.startswith("policy p: a ")
 
 
-UNJUDGED: dict[str, Any] = TABLES["unjudged"]
-
-
-@pytest.mark.parametrize("name", UNJUDGED)
-def test_values_that_cannot_be_judged_are_reported_only(name: str) -> None:
-    keys, value = UNJUDGED[name]
+@rows(TABLES["unjudged"])
+def test_values_that_cannot_be_judged_are_reported_only(keys: Any, value: Any) -> None:
     outcome = policies(keys + '\naction = "drop"').judge("t", {"a": value})
     (fault,) = outcome.faults
     assert not fault.judged
@@ -73,22 +63,14 @@ def test_absent_arguments_break_only_what_requires_them() -> None:
     assert fault.message == "policy p: a is missing"
 
 
-PLACES: dict[str, tuple[str, dict[str, Any], list[str]]] = TABLES["places"]
-
-
-@pytest.mark.parametrize("name", PLACES)
-def test_arguments_are_found_at_every_depth(name: str) -> None:
-    arguments, given, found = PLACES[name]
+@rows(TABLES["places"])
+def test_arguments_are_found_at_every_depth(arguments: str, given: dict[str, Any], found: list[str]) -> None:
     faults = policies("absolute-path = true", arguments).judge("t", given).faults
     assert [".".join(map(str, fault.path)) for fault in faults] == found
 
 
-ACTIONS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = TABLES["actions"]
-
-
-@pytest.mark.parametrize("name", ACTIONS)
-def test_an_action_makes_the_arguments_pass(name: str) -> None:
-    keys, given, wanted = ACTIONS[name]
+@rows(TABLES["actions"])
+def test_an_action_makes_the_arguments_pass(keys: str, given: dict[str, Any], wanted: dict[str, Any]) -> None:
     before = repr(given)
     outcome = policies(keys).judge("t", given)
     assert after(given, outcome) == wanted

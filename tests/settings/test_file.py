@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.build import REGISTRY
+from tests.tables import rows, tables
 from wirelint.settings import NO_CONFIG, find, load
 from wirelint.tables import ConfigError
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("file.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 ALL = Path(__file__).with_name("all_keys.toml").read_text(encoding="utf-8")
 
@@ -62,12 +62,8 @@ def test_no_file(tmp_path: Path) -> None:
     assert NO_CONFIG.source == ""
 
 
-WRONG: dict[str, Any] = TABLES["wrong"]
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_errors_are_one_line(tmp_path: Path, name: str) -> None:
-    text, says = WRONG[name]
+@rows(TABLES["wrong"])
+def test_errors_are_one_line(text: Any, says: Any, tmp_path: Path) -> None:
     path = tmp_path / "wirelint.toml"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ConfigError) as caught:

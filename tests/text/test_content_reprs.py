@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import rows, tables
 from wirelint.text.content_reprs import find_reprs, unwrap
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("content_reprs.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 PARTS = st.lists(st.text(max_size=12), min_size=1, max_size=3)
 
@@ -26,10 +23,7 @@ def test_what_was_printed_is_found_and_undone(texts: list[str]) -> None:
         assert unwrap(printed) == said
 
 
-RAW: dict[str, Any] = TABLES["raw"]
-
-
-@pytest.mark.parametrize(("text", "wanted"), RAW.values(), ids=RAW.keys())
+@rows(TABLES["raw"])
 def test_printed_parts_in_a_prompt_are_unwrapped(text: str, wanted: str) -> None:
     assert unwrap(text) == wanted
     assert find_reprs(wanted) == ()

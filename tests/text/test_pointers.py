@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.text.pointers import at, locate, spelled, tokens
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("pointers.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 BODY = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "m~n": 8, "deep": [{"x": [1, {"y": None}]}]}
 
@@ -33,12 +32,9 @@ def test_a_text_that_is_no_pointer_is_an_error() -> None:
 
 JSON_PLACES_BODY = '\ufeff {"a": [1, {"b/c": "x\\ny"}, 3], "k": 1, "k": [true], "e": {}, "n": 12345678901234567890}'
 
-PLACES: dict[str, Any] = TABLES["places"]
 
-
-@pytest.mark.parametrize("name", PLACES)
-def test_a_pointer_finds_its_place_in_the_text(name: str) -> None:
-    pointer, value, found = PLACES[name]
+@rows(TABLES["places"])
+def test_a_pointer_finds_its_place_in_the_text(pointer: Any, value: Any, found: Any) -> None:
     start, end, there = locate(JSON_PLACES_BODY, pointer)
     assert (JSON_PLACES_BODY[start:end], there) == (value, found)
 
@@ -50,11 +46,7 @@ def test_what_is_no_json_is_one_value(text: str) -> None:
     assert not found
 
 
-SPELLED: dict[str, Any] = TABLES["spelled"]
-
-
-@pytest.mark.parametrize("name", SPELLED)
-def test_a_text_is_found_as_it_is_spelled(name: str) -> None:
-    text, wanted, raw = SPELLED[name]
+@rows(TABLES["spelled"])
+def test_a_text_is_found_as_it_is_spelled(text: Any, wanted: Any, raw: Any) -> None:
     found = spelled(text, 0, len(text), wanted)
     assert (text[slice(*found)] if found else None) == raw

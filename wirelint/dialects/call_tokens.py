@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import read_arguments, read_calls, read_enclosed
+from wirelint.dialects.json_blocks import read_arguments, read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 from wirelint.model import Json
@@ -182,37 +182,31 @@ def read_internlm(reader: Reader, position: int) -> Reading:
     if opener is None:
         return None
     if opener["code"]:
-        return _read_code(reader, opener)
+        at = reader.space(opener.end())
+        fence = reader.match(_INTERNLM.fence, at)
+        start = fence.end() if fence is not None else at
+        stop = reader.first((_INTERNLM.closer, _INTERNLM.starter), start)
+        closed = stop is not None and stop.re == _INTERNLM.closer
+        end = reader.stop(stop)
+        code = reader.value(start, end)  # for the interpreter: the text before the end token, without its fence
+        fence_end = _INTERNLM.fenced_end if stop is not None else _INTERNLM.fence_line
+        fenced = fence_end.search(code) if fence is not None else None
+        if stop is not None and closed:
+            end = stop.end()
+        elif fenced is not None:
+            end = start + fenced.end()
+        code = code[: fenced.start()] if fenced is not None else code.rstrip()
+        tool = reader.tool("interpreter")
+        parameters = list(declared.properties_of(tool.schema)) if tool is not None else []
+        key = parameters[0] if len(parameters) == 1 else "code"
+        # Without the end token a fence shows that nothing is missing.
+        call = reader.call("interpreter", {key: code}, complete=closed or fenced is not None)
+        return reader.block("internlm2", opener.start(), end, (call,))
     found = read_enclosed(reader, reader.past(opener.end(), _INTERNLM.fence), _INTERNLM.closer, (_INTERNLM.starter,))
     if found is not None:
         return reader.block("internlm2", position, found.end, found.calls)
-    if not (opener["start"] and opener["plugin"]):
-        return None
-    return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer))
-
-
-def _read_code(reader: Reader, opener: Match) -> Reading:
-    """Read code for the interpreter: the text before the end token, without its fence."""
-    at = reader.space(opener.end())
-    fence = reader.match(_INTERNLM.fence, at)
-    start = fence.end() if fence is not None else at
-    stop = reader.first((_INTERNLM.closer, _INTERNLM.starter), start)
-    closed = stop is not None and stop.re == _INTERNLM.closer
-    end = reader.stop(stop)
-    code = reader.value(start, end)
-    fence_end = _INTERNLM.fenced_end if stop is not None else _INTERNLM.fence_line
-    fenced = fence_end.search(code) if fence is not None else None
-    if stop is not None and closed:
-        end = stop.end()
-    elif fenced is not None:
-        end = start + fenced.end()
-    code = code[: fenced.start()] if fenced is not None else code.rstrip()
-    tool = reader.tool("interpreter")
-    parameters = list(declared.properties_of(tool.schema)) if tool is not None else []
-    key = parameters[0] if len(parameters) == 1 else "code"
-    # Without the end token a fence shows that nothing is missing.
-    call = reader.call("interpreter", {key: code}, complete=closed or fenced is not None)
-    return reader.block("internlm2", opener.start(), end, (call,))
+    marked = opener["start"] and opener["plugin"]
+    return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer)) if marked else None
 
 
 _INKLING = table(__name__, "inkling")
@@ -258,7 +252,26 @@ class _Section(Calls):
 
 def read_kimi(reader: Reader, position: int) -> Reading:
     if token := reader.match(_K2.token, position):
-        return _read_section(reader, token)
+        if _kind(token) in ("begin", "end") and _is_foreign(reader, token):
+            return None
+        section = _Section(token.end(), start=token.start(), barred="|" in token[0])
+        if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
+            return None
+        at = token.start()
+        while here := reader.match(_K2.token, at):
+            reader.work += len(here[0])
+            section.end = here.end()
+            match _kind(here):
+                case "begin":
+                    _read_call(reader, section)
+                case "arg":
+                    _read_headless(reader, here, section)
+                case "section_begin":
+                    _read_call(reader, section, only_with_header=True)
+                case "section_end":
+                    break
+            at = reader.space(section.end)
+        return _finish(reader, section)
     stripped = reader.match(_K2.stripped, position)
     return _read_stripped(reader, stripped) if stripped is not None else None
 
@@ -274,32 +287,10 @@ def _kind(token: Match) -> str:
     return "end" if closing else words[-1]
 
 
-def _read_section(reader: Reader, token: Match) -> Reading:
-    if _kind(token) in ("begin", "end") and _is_foreign(reader, token):
-        return None
-    section = _Section(token.end(), start=token.start(), barred="|" in token[0])
-    if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
-        return None
-    at = token.start()
-    while here := reader.match(_K2.token, at):
-        reader.work += len(here[0])
-        section.end = here.end()
-        match _kind(here):
-            case "begin":
-                _read_call(reader, section)
-            case "arg":
-                _read_headless(reader, here, section)
-            case "section_begin":
-                _read_call(reader, section, only_with_header=True)
-            case "section_end":
-                break
-        at = reader.space(section.end)
-    return _finish(reader, section)
-
-
 def _is_foreign(reader: Reader, token: Match) -> bool:
     """Return True for a token of LFM2, Pangu (both close with `<|tool_call_end|>`), DeepSeek or Step 3 (other bars)."""
-    if _kind(token) == "end" and reader.between(_K2.lfm2_start, reader.floor, token.start()):
+    lfm2 = reader.seek(_K2.lfm2_start, reader.floor) if _kind(token) == "end" else None
+    if lfm2 is not None and lfm2.end() <= token.start():
         return True
     if reader.value(token.start(), token.end()).isascii():
         return False

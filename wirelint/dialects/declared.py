@@ -47,20 +47,20 @@ def resolve(written: str, declared: Iterable[str]) -> str:
     name = _PREFIX.sub("", _INDEX.sub("", name), count=1).strip() if _PREFIX.match(name) else _INDEX.sub("", name)
     if name in offered:
         return name
-    fitting = {candidate for candidate in offered if _same_tail(name, candidate)}
+    # `calendar.calendar` fits `calendar`, `s.t` fits `mcp__s__t`, `fs.read` does not fit `db.read`.
+    segments = _segments(name)
+    fitting = set()
+    for candidate in offered:
+        other = _segments(candidate)
+        shared = min(len(segments), len(other))
+        if shared and segments[-shared:] == other[-shared:]:
+            fitting.add(candidate)
     return fitting.pop() if len(fitting) == 1 else name
 
 
 def is_stand_in(name: str) -> bool:
     """Return True if a name is a placeholder. Only for names that are not declared."""
     return not name or name.lower() in _METASYNTACTIC or _STAND_IN.fullmatch(name) is not None
-
-
-def _same_tail(one: str, other: str) -> bool:
-    """Return True for `calendar.calendar` and `calendar`, `s.t` and `mcp__s__t`; False for `fs.read` and `db.read`."""
-    left, right = _segments(one), _segments(other)
-    shared = min(len(left), len(right))
-    return shared > 0 and left[-shared:] == right[-shared:]
 
 
 def _segments(name: str) -> list[str]:
@@ -254,18 +254,11 @@ def _read(name: str, text: str) -> Json:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return value
         case "object" | "array":
-            return _read_container(text, dict if name == "object" else list)
+            try:
+                value = jsontext.loads(text)
+            except ValueError:
+                repaired = jsontext.repair_whole(text) if text[:1] in ("{", "[") else None
+                value = repaired.value if repaired is not None else None
+            if isinstance(value, dict if name == "object" else list):
+                return value
     raise ValueError(text)
-
-
-def _read_container(text: str, kind: type[dict[str, Json]] | type[list[Json]]) -> Json:
-    try:
-        value = jsontext.loads(text)
-    except ValueError:
-        repaired = jsontext.repair_whole(text) if text[:1] in ("{", "[") else None
-        if repaired is None:
-            raise
-        value = repaired.value
-    if not isinstance(value, kind):
-        raise ValueError(text)
-    return value

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wirelint.dialects import declared, json_blocks
-from wirelint.dialects.json_calls import read_calls, read_enclosed
-from wirelint.dialects.reader import Calls, Found, Match, NativeCall, Pattern, Reader, Reading, Skip, Tier, is_name
+from wirelint.dialects.json_blocks import read_calls, read_enclosed
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, Tags, read_body
 from wirelint.model import Json, Tool
@@ -99,7 +99,6 @@ def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
 
 
 def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, int] | None:
-    """Return the call and its end."""
     written = opener["name"].strip()
     tool = reader.tool(written)
     if not is_name(written) or not _is_proper(opener["tag"], grammar.word, typo=tool is not None):
@@ -158,7 +157,7 @@ _MINICPM = grammar(table(__name__, "minicpm"))
 
 def read_minicpm(reader: Reader, position: int) -> Reading:
     reading = read(reader, position, _MINICPM)
-    if not isinstance(reading, Found) or reader.declares_any(reading.calls):
+    if reading is None or not reading.dialect or reader.declares_any(reading.calls):
         return reading
     # Descriptions of interfaces have such elements too, indented or among others.
     line_start = position == 0 or reader.value(position - 1, position) == "\n"
@@ -202,7 +201,7 @@ def read_dsml(reader: Reader, position: int) -> Reading:
         reading = reading or json_blocks.read(reader, position, _DSML_OBJECTS)
     if reading is None and (remains := reader.match(_DSML.remains, position)):
         reading = reader.block(_MARKED.dialect, position, remains.end())
-    if not isinstance(reading, Found):
+    if reading is None or not reading.dialect:
         return reading
     marks = list(_DSML.marks.finditer(reader.view.text, reading.start, reading.end))
     odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
@@ -256,7 +255,7 @@ def read_muse(reader: Reader, position: int) -> Reading:
             return None
         reading = reader.block(_MUSE_PREFIXED.dialect, at, opened.end())
     end = reader.after(_MUSE.end, reading.end)
-    return Skip(end) if isinstance(reading, Skip) else reading._replace(start=position, end=end)
+    return reading._replace(start=position, end=end)
 
 
 _STEP = table(__name__, "step")
@@ -265,26 +264,21 @@ _STEP_PLAIN = grammar(_STEP, of=_ANTHROPIC)  # between its tokens a call may lac
 
 
 def read_step(reader: Reader, position: int) -> Reading:
-    run = Calls(position)
+    found: Reading = None
     at = position
-    reading: Reading = None
     while True:
-        before = reader.match(_STEP.before, at)
-        start = at if before is None else before.end()
+        start = reader.after(_STEP.before, at)
         prefixed = reader.match(_STEP.prefixed, start) is not None
-        if before is None and not prefixed:
+        if start == at and not prefixed:
             break
         reading = read(reader, start, _STEP_PREFIXED if prefixed else _STEP_PLAIN)
-        if not isinstance(reading, Found):
+        if reading is None or (found is not None and not reading.dialect):
             break
-        run.calls += reading.calls
-        run.end = reading.end
-        at = reader.space(run.end)
-        if not reading.calls[-1].complete:
+        found = reading if found is None else reading._replace(calls=found.calls + reading.calls)
+        at = reader.space(found.end)
+        if not reading.dialect or not reading.calls[-1].complete:
             break
-    if not run.calls:
-        return Skip(reader.after(_STEP.after, reading.end)) if reading is not None else None
-    return reader.block("step3", position, reader.after(_STEP.after, run.end), run.calls)
+    return found._replace(start=position, end=reader.after(_STEP.after, found.end)) if found is not None else None
 
 
 _MINIMAX = table(__name__, "minimax")
@@ -295,14 +289,33 @@ _DEEPEST = 32
 
 
 def read_minimax(reader: Reader, position: int) -> Reading:
-    if mark := reader.match(_MINIMAX.mark, position):
-        return _read_marked(reader, mark)
-    if wrapper := reader.match(_M2.wrapper, position):
-        if found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,)):
+    here = reader.match(_MINIMAX.mark, position)
+    if here is None:
+        wrapper = reader.match(_M2.wrapper, position)
+        if wrapper and (found := read_enclosed(reader, wrapper.end(), _MINIMAX.wrapper_end, (_M2.wrapper,))):
             return reader.block("minimax_m2", position, found.end, found.calls)
-        if reading := read(reader, position, _M2):
+        if wrapper and (reading := read(reader, position, _M2)):
             return reading
-    return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+        return read(reader, position, _M2_BARE) if reader.match(_MINIMAX.bare_wrapper, position) else None
+    section, closed = Calls(here.end()), False
+    while here is not None and not closed:
+        section.end = here.end()
+        if here["tag"] in _CALLS:
+            closed = bool(here["close"])
+            found = None if closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
+            if found is not None:  # objects in place of invokes
+                section.calls += found.calls
+                section.end = found.end
+        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
+            tool = reader.tool(here["name"].strip())
+            schema = tool.schema if tool is not None else None
+            root = _Element("", "invoke")
+            end, complete = _read_elements(reader, here.end(), root)
+            arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
+            if not section.add(reader.call(here["name"].strip(), arguments, complete=complete), end):
+                break
+        here = reader.follow(_MINIMAX.mark, section.end)
+    return reader.block("minimax_m3", position, section.end, section.calls)
 
 
 @dataclass(slots=True)
@@ -315,85 +328,39 @@ class _Element:
     children: list[_Element] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Section(Calls):
-    """The calls in a run of marked tags."""
-
-    closed: bool = False
-
-
-def _read_marked(reader: Reader, mark: Match) -> Reading:
-    section = _Section(mark.end())
-    here: Match | None = mark
-    while here is not None and not section.closed:
-        section.end = here.end()
-        if here["tag"] in _CALLS:
-            section.closed = bool(here["close"])
-            found = None if section.closed else read_calls(reader, reader.space(section.end), _MINIMAX.mark)
-            if found is not None:  # objects in place of invokes
-                section.calls += found.calls
-                section.end = found.end
-        elif here["tag"] == "invoke" and not here["close"] and here["name"]:
-            _read_invoke(reader, here, section)
-            if not section.calls[-1].complete:
-                break
-        here = reader.follow(_MINIMAX.mark, section.end)
-    return reader.block("minimax_m3", mark.start(), section.end, section.calls)
-
-
-def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
-    written = opener["name"].strip()
-    tool = reader.tool(written)
-    schema = tool.schema if tool is not None else None
-    root = _Element("", "invoke")
-    complete = _read_elements(reader, opener.end(), root, section)
-    arguments = declared.unwrap(_object(root, schema, schema), declared.properties_of(schema))
-    section.calls.append(reader.call(written, arguments, complete=complete))
-
-
-def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
-    """Read all tags up to the end of the call; False if the text ends in it."""
+def _read_elements(reader: Reader, position: int, root: _Element) -> tuple[int, bool]:
+    """Read all tags up to the end of the call; return its end, and False if the text ends in it."""
     stack = [root]
     at = position
     while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
-        text = reader.value(at, mark.start())
-        section.end = at = mark.end()
-        tag = mark["tag"]
+        tag, open_tags = mark["tag"], [element.tag for element in stack]
         if tag is None or (not mark["close"] and (tag == "invoke" or tag in _CALLS or len(stack) > _DEEPEST)):
-            section.end = mark.start()
-            return tag is not None and len(stack) == 1
-        stack[-1].text += text
+            return mark.start(), tag is not None and len(stack) == 1
+        stack[-1].text += reader.value(at, mark.start())
+        at = mark.end()
         if not mark["close"]:
-            element = _Element(mark["name"] or tag, tag)
-            stack[-1].children.append(element)
-            stack.append(element)
-            continue
-        if tag in _CALLS and not any(element.tag == tag for element in stack):
-            section.end = mark.start()
-            return True
-        if _close(stack, tag):
-            return True
-    section.end = reader.size
+            stack[-1].children.append(_Element(mark["name"] or tag, tag))
+            stack.append(stack[-1].children[-1])
+        elif tag in open_tags:  # all tags inside end too
+            while stack.pop().tag != tag:
+                pass
+            if not stack:
+                return at, True
+        elif tag in _CALLS:
+            return mark.start(), True
     if len(stack) == 1 and not reader.value(at, reader.size).strip():
-        return bool(root.children)  # the text ends between two arguments
+        return reader.size, bool(root.children)  # the text ends between two arguments
     # Values of tags that are not closed are unknown.
     for above in stack[:-1]:
         above.children.pop()
-    return False
-
-
-def _close(stack: list[_Element], tag: str) -> bool:
-    """Close the innermost tag of that name and all tags inside; return True if the call itself is closed."""
-    if not any(element.tag == tag for element in stack):
-        return False
-    while stack and stack.pop().tag != tag:
-        pass
-    return not stack
+    return reader.size, False
 
 
 def _value(element: _Element, own: Json, schema: Json) -> Json:
     """Return an element as JSON, typed by its `own` schema. `schema`: the root that references point into."""
-    own = _resolved(own, schema)
+    for _ in range(4):
+        reference = own.get("$ref") if isinstance(own, dict) else None
+        own = declared.dereference(reference, schema) if isinstance(reference, str) else own
     types = declared.types_of(own, schema)
     if not element.children:
         if not element.text.strip() and "string" not in types and types & {"array", "object"}:
@@ -423,13 +390,3 @@ def _object(element: _Element, own: Json, schema: Json) -> dict[str, Json]:
     if element.text.strip() and element.tag != "invoke":
         found["$text"] = element.text.strip()
     return found
-
-
-def _resolved(own: Json, schema: Json) -> Json:
-    """Return the schema that a reference points to."""
-    for _ in range(4):
-        reference = own.get("$ref") if isinstance(own, dict) else None
-        if not isinstance(reference, str):
-            break
-        own = declared.dereference(reference, schema)
-    return own

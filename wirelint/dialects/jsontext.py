@@ -167,25 +167,21 @@ class TolerantReader:
         self._arrays -= 1
         return found
 
-    def _closes(self, bracket: str) -> bool:
+    def _closes(self, bracket: str, *, read: bool = True) -> bool:
+        """Return True at a bracket, and `read` it; also where it is missing, before the bracket of an outer array."""
         character = self._peek()
         if character == bracket:
-            self.position += 1
-            return True
-        if not character or self._is_outer(character, bracket):
-            self.missing += 1
-            return True
-        return False
-
-    def _is_outer(self, character: str, bracket: str) -> bool:
-        """Return True if a bracket closes the array around an object that is not closed."""
-        return character == "]" and bracket == "}" and self._arrays > 0
+            self.position += read
+        elif not character or (character == "]" and bracket == "}" and self._arrays):
+            self.missing += read
+        else:
+            return False
+        return True
 
     def _separator(self, bracket: str) -> None:
-        character = self._peek()
-        if character == ",":
+        if self._peek() == ",":
             self.position += 1
-        elif character and character != bracket and not self._is_outer(character, bracket):
+        elif not self._closes(bracket, read=False):
             raise ValueError("no separator")
 
     def _string(self) -> str:

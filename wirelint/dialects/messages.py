@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_calls import ARGUMENT_KEYS, calls_of, decode_or_repair
+from wirelint.dialects.json_blocks import calls_of, decode_or_repair
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
-from wirelint.dialects.tables import table
+from wirelint.dialects.tables import ARGUMENT_KEYS, table
 from wirelint.model import Json, Tool
 
 _LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")
@@ -29,8 +29,6 @@ _DEEPEST = 6
 
 @dataclass(slots=True)
 class _Values(Calls):
-    """The calls in values side by side."""
-
     enveloped: bool = False
 
 
@@ -208,15 +206,13 @@ def _read_tag(reader: Reader, tag: Match) -> Reading:
         if read.calls:
             return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
     run = Calls(at)
-    joint: Match | None = tag
     # Calls of built-in tools, written as methods: `brave_search.call(query="tides")`.
-    while joint is not None and (method := reader.match(_LLAMA.method, at)):
-        call = python_calls.read_call(reader, at)
-        if call is None:
-            break
+    while (method := reader.match(_LLAMA.method, at)) and (call := python_calls.read_call(reader, at)):
         run.add(call.native(reader, method["name"]), call.end)
         joint = reader.match(_LLAMA.method_joint, run.end) if call.closed else None
-        at = joint.end() if joint is not None else at
+        if joint is None:
+            break
+        at = joint.end()
     # The tag alone if no call follows, as in a text about it.
     code = run if run.calls else _read_code(reader, at) or Calls(tag.end())
     return reader.block("llama3_python_tag_builtin", tag.start(), code.end, code.calls)
@@ -288,34 +284,25 @@ _FUNCTIONARY = table(__name__, "functionary")
 
 def read_functionary(reader: Reader, position: int) -> Reading:
     if header := reader.match(_FUNCTIONARY.header, position):
-        return _read_section(reader, header)
+        at, name = reader.space(header.end()), header["name"]
+        if name == "all" or (header["content"] is None and reader.char(at) != "{"):
+            return reader.block("functionary_v2", header.start(), header.end())
+        decoded = reader.json(at)
+        arguments, end, complete = decoded.value, decoded.end, True
+        if decoded.failed:
+            stop = reader.next(_FUNCTIONARY.next_header, at)
+            end = reader.stop(stop)
+            if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
+                arguments, complete = _code_arguments(reader, name, code), stop is not None
+            else:
+                repaired = reader.repair(at, end)
+                complete = repaired is not None and not (repaired.missing and stop is None)
+                arguments = repaired.value if repaired is not None and complete else None
+        call = reader.call(name, arguments, complete=complete)
+        return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
     if token := reader.match(_FUNCTIONARY.token, position):
         return reader.block("functionary_v2", position, token.end())
     return _read_recipient(reader, position) if reader.tools else None
-
-
-def _read_section(reader: Reader, header: Match) -> Reading:
-    """Read a recipient of Functionary v2 and its message."""
-    at = reader.space(header.end())
-    if header["name"] == "all" or (header["content"] is None and reader.char(at) != "{"):
-        return reader.block("functionary_v2", header.start(), header.end())
-    call, end = _read_message_to(reader, header["name"], at)
-    return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
-
-
-def _read_message_to(reader: Reader, name: str, at: int) -> tuple[NativeCall, int]:
-    """Return the call in a message to a tool, and the end of the message."""
-    decoded = reader.json(at)
-    if not decoded.failed:
-        return reader.call(name, decoded.value, complete=True), decoded.end
-    stop = reader.next(_FUNCTIONARY.next_header, at)
-    end = reader.stop(stop)
-    if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
-        return reader.call(name, _code_arguments(reader, name, code), complete=stop is not None), end
-    repaired = reader.repair(at, end)
-    if repaired is None or (repaired.missing and stop is None):
-        return reader.call(name, None, complete=False), end
-    return reader.call(name, repaired.value, complete=True), end
 
 
 def _read_recipient(reader: Reader, position: int) -> Reading:
@@ -330,9 +317,17 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
     if header := _FUNCTIONARY.named(reader, "first" if first else "call", at):
         return _read_recipient_call(reader, position, header)
     python = _FUNCTIONARY.first_python if first else _FUNCTIONARY.python
-    if "python" in reader.tools and (header := reader.match(python, at)):
-        return _read_rest_as_code(reader, position, header)
-    return None
+    header = reader.match(python, at) if "python" in reader.tools else None
+    at = reader.space(header.end()) if header is not None else at
+    if header is None or reader.ended(at) or position < reader.dead.get("python", 0):
+        return None
+    reader.dead["python"] = reader.size
+    reader.ended(reader.size)
+    code = reader.value(at, reader.size).rstrip()
+    call = reader.call("python", _code_arguments(reader, "python", code), complete=True)
+    if not _is_code(code) or not reader.fits(call):
+        return None
+    return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
 
 
 def _read_recipient_call(reader: Reader, position: int, header: Match) -> Reading:
@@ -356,19 +351,6 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
     return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak")
 
 
-def _read_rest_as_code(reader: Reader, position: int, header: Match) -> Reading:
-    at = reader.space(header.end())
-    if reader.ended(at) or position < reader.dead.get("python", 0):
-        return None
-    reader.dead["python"] = reader.size
-    reader.ended(reader.size)
-    code = reader.value(at, reader.size).rstrip()
-    call = reader.call("python", _code_arguments(reader, "python", code), complete=True)
-    if not _is_code(code) or not reader.fits(call):
-        return None
-    return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
-
-
 _CHATGLM = table(__name__, "chatglm")
 
 
@@ -381,38 +363,36 @@ class _Turn(Calls):
 
 def read_chatglm(reader: Reader, position: int) -> Reading:
     token = reader.match(_CHATGLM.assistant, position) if reader.tools else None
-    if (
-        not reader.tools
-        or (token is None and not reader.begins(position))
-        or position < reader.dead.get("glm4_0414", 0)
-    ):
+    begins = reader.tools and (token is not None or reader.begins(position))
+    if not begins or position < reader.dead.get("glm4_0414", 0):
         return None
     start = token.end() if token is not None else position
     turn = _Turn(start, certain=token is not None)
     at = start if token is not None else reader.space(position)
     while header := _CHATGLM.named(reader, "json", at) or _CHATGLM.named(reader, "code", at):
-        if not _read_glm_line(reader, header, turn):
+        read = _read_glm_line if reader.char(header.end()) == "{" else _read_glm_code
+        if not read(reader, header, turn):
             break
         token = reader.match(_CHATGLM.assistant, turn.end)
         if token is None:
             break
         at = token.end()
-    if not turn.calls or not _is_end(reader, turn):
+    # The message must end here: with the text, or with a token after which others speak.
+    ended = bool(turn.calls) and reader.match(_CHATGLM.token, turn.end) is not None
+    if turn.calls and not ended:
+        certain = reader.match(_CHATGLM.assistant, turn.end) is not None or turn.certain
+        ended = reader.concludes(turn.end) and certain
+    if not ended:
         reader.dead["glm4_0414"] = turn.end
         return None
     return reader.block("glm4_0414", start, turn.end, turn.calls, "weak")
 
 
 def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
-    """Read one call; False if it is none, or cut off."""
-    if reader.char(header.end()) != "{":
-        return _read_glm_code(reader, header, turn)
     decoded = decode_or_repair(reader, header.end())
     if decoded is None:
-        if turn.certain:
-            turn.calls.append(reader.call(header["name"], None, complete=False))
         turn.end = reader.size
-        return False
+        return turn.certain and turn.add(reader.call(header["name"], None, complete=False), reader.size)
     turn.end = decoded.end
     call = reader.call(header["name"], decoded.value, complete=True)
     if not reader.fits(call):
@@ -431,46 +411,31 @@ def _read_glm_code(reader: Reader, header: Match, turn: _Turn) -> bool:
     fence = reader.match(_CHATGLM.fence_end, read.end)
     if call.complete and (fence is None or not reader.fits(call)):
         return False
-    turn.end = fence.end() if fence is not None else turn.end
     turn.certain = True
-    turn.calls.append(call)
-    return call.complete
-
-
-def _is_end(reader: Reader, turn: _Turn) -> bool:
-    """Return True if the message ends here: with the text, or with a token after which others speak."""
-    if reader.match(_CHATGLM.token, turn.end):
-        return True
-    if reader.match(_CHATGLM.assistant, turn.end):
-        turn.certain = True
-    return reader.concludes(turn.end) and turn.certain
+    return turn.add(call, fence.end() if fence is not None else read.end)
 
 
 _REACT = table(__name__, "react")
 
 
-@dataclass(slots=True)
-class _Input:
-    """The arguments; None if they are not whole. `plain`: written as text."""
-
-    value: Json
-    end: int
-    plain: bool = False
-
-
 def read_react(reader: Reader, position: int) -> Reading:
     if not reader.tools or _follows_observation(reader, position):
         return None
-    if blob := reader.match(_REACT.blob, position):
-        return _read_blob(reader, blob)
-    head = _REACT.named(reader, "lines", position)
-    if head is None:
+    blob = reader.match(_REACT.blob, position)
+    head = _REACT.named(reader, "lines", position) if blob is None else _REACT.named(reader, "blob_name", blob.end())
+    tool = reader.tool(head["name"]) if head is not None else None
+    if head is None or tool is None:
         return None
-    tool = reader.tool(head["name"])
-    given = _read_input(reader, head.end(), tool) if tool is not None else None
-    if given is None or not (reader.begins(head.start()) or not given.plain):
+    given = _read_blob(reader, blob.end(), tool) if blob is not None else _read_input(reader, head, tool)
+    if given is None:
         return None
-    return _found(reader, head, tool, given)
+    value, end = given  # no value: the text ends in it
+    if value is not None and not declared.fits(tool, value):
+        return None
+    if value is not None and reader.match(_REACT.follower, end) is None and not reader.concludes(end):
+        return None
+    call = reader.call(tool.name, value, complete=True)
+    return reader.block("react", position, end, (call,), "weak")
 
 
 def _follows_observation(reader: Reader, position: int) -> bool:
@@ -483,67 +448,40 @@ def _follows_observation(reader: Reader, position: int) -> bool:
     return first < position
 
 
-def _found(reader: Reader, head: Match, tool: Tool | None, given: _Input) -> Reading:
-    if tool is None:
-        return None
-    start = head.start()
-    if given.value is None:
-        call = reader.call(tool.name, None, complete=False)
-        return reader.block("react", start, given.end, (call,), "weak")
-    if not declared.fits(tool, given.value):
-        return None
-    if reader.match(_REACT.follower, given.end) is None and not reader.concludes(given.end):
-        return None
-    call = reader.call(tool.name, given.value, complete=True)
-    return reader.block("react", start, given.end, (call,), "weak")
-
-
-def _read_input(reader: Reader, at: int, tool: Tool | None) -> _Input | None:
-    fence = reader.match(_REACT.fence, at)
-    start = fence.end() if fence is not None else at
+def _read_input(reader: Reader, head: Match, tool: Tool) -> tuple[Json, int] | None:
+    fence = reader.match(_REACT.fence, head.end())
+    start = fence.end() if fence is not None else head.end()
     if reader.char(start) in ("{", "'", '"') or fence is not None:
         given = _read_json(reader, start)
-        if given is None or fence is None:
-            return given
-        given.end = reader.after(_REACT.fence_end, given.end)
+        if given is not None and fence is not None:
+            return given[0], reader.after(_REACT.fence_end, given[1])
         return given
-    stop = reader.next(_REACT.stop, at)
-    end = reader.stop(stop)
-    text = reader.value(at, end).strip()
+    end = reader.stop(reader.next(_REACT.stop, start))
+    text = reader.value(start, end).strip()
     if text.startswith(("[", "`")):
         return None
     value: Json = {} if not text or text == "None" else declared.bind(tool, text)
-    return _Input(value, end, plain=True) if value is not None else None
+    return (value, end) if value is not None and reader.begins(head.start()) else None
 
 
-def _read_json(reader: Reader, at: int) -> _Input | None:
+def _read_json(reader: Reader, at: int) -> tuple[Json, int] | None:
     decoded = reader.json(at)
     if not decoded.failed:
-        return _Input(decoded.value, decoded.end)
+        return decoded.value, decoded.end
     stop = reader.next(_REACT.stop, at)
     end = reader.stop(stop)
     repaired = reader.repair(at, end)
     if repaired is not None and not repaired.missing:
-        return _Input(repaired.value, repaired.end)
-    return _Input(None, end) if stop is None and decoded.end >= reader.size else None
+        return repaired.value, repaired.end
+    return (None, end) if stop is None and decoded.end >= reader.size else None
 
 
-def _read_blob(reader: Reader, blob: Match) -> Reading:
-    at = blob.end()
-    head = _REACT.named(reader, "blob_name", at)
-    if head is None:
-        return None
+def _read_blob(reader: Reader, at: int, tool: Tool) -> tuple[Json, int] | None:
     given = _read_json(reader, at)
-    tool = reader.tool(head["name"])
-    if given is None or tool is None:
-        return None
-    if isinstance(given.value, dict):
-        inner = given.value.get("action_input", {})
-        decoded = declared.coerce(inner, None) if isinstance(inner, str) else inner
-        given.value = (
-            declared.bind(tool, inner) if isinstance(inner, str) and not isinstance(decoded, dict) else decoded
-        )
-        if given.value is None:
-            return None
-        given.end = reader.after(_REACT.fence_end, given.end)
-    return _found(reader, blob, tool, given)
+    if given is None or not isinstance(given[0], dict):
+        return given
+    inner = given[0].get("action_input", {})
+    value = declared.coerce(inner, None) if isinstance(inner, str) else inner
+    if isinstance(inner, str) and not isinstance(value, dict):
+        value = declared.bind(tool, inner)
+    return (value, reader.after(_REACT.fence_end, given[1])) if value is not None else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import Arguments, Keys, calls_of, whole_value
-from wirelint.dialects.reader import Found, Match, Reader, Reading, Tier
+from wirelint.dialects.json_blocks import Arguments, Keys, calls_of, whole_value
+from wirelint.dialects.reader import Match, Reader, Reading, Tier
 from wirelint.dialects.tables import table
 
 _HARMONY = table(__name__, "harmony")
@@ -159,7 +159,19 @@ def read_functions_leak(reader: Reader, position: int) -> Reading:
     if header := reader.match(_FUNCTIONS.header, position):
         return _read_addressed(reader, header)
     if plugin := reader.match(_FUNCTIONS.plugin, position):
-        return _read_plugin(reader, plugin)
+        tool = reader.tool(plugin["name"])
+        if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
+            return None
+        payload = _read_payload_json(reader, plugin.end())
+        if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
+            return None
+        call = reader.call(tool.name, payload.value, complete=payload.complete)
+        end = reader.after(_FUNCTIONS.paren, payload.end) if payload.complete else payload.end
+        if payload.complete:
+            rest = reader.match(_FUNCTIONS.line_rest, end) if end > payload.end else None
+            if rest is None or not (rest["end"] or reader.ended(rest.end())):
+                return None
+        return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
     parallel = reader.match(_FUNCTIONS.parallel, position)
     if parallel is None:
         return _read_payload(reader, position)
@@ -206,7 +218,7 @@ def _read_payload(reader: Reader, position: int) -> Reading:
     if payload is None or not (not payload.complete or reader.is_whole(start, payload.end)):
         return None
     found = _read_uses(reader, position, payload, tier="weak")
-    if not isinstance(found, Found) or any(call.name not in reader.tools for call in found.calls):
+    if found is None or not found.dialect or any(call.name not in reader.tools for call in found.calls):
         return None
     return found if not payload.complete or all(map(reader.fits, found.calls)) else None
 
@@ -223,22 +235,6 @@ def _read_uses(
     if not complete or not payload.complete:
         calls = [replace(call, complete=False) for call in calls]
     return reader.block("multi_tool_use", start, payload.end, calls, tier)
-
-
-def _read_plugin(reader: Reader, plugin: Match) -> Reading:
-    tool = reader.tool(plugin["name"])
-    if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
-        return None
-    payload = _read_payload_json(reader, plugin.end())
-    if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
-        return None
-    call = reader.call(tool.name, payload.value, complete=payload.complete)
-    end = reader.after(_FUNCTIONS.paren, payload.end) if payload.complete else payload.end
-    if payload.complete:
-        rest = reader.match(_FUNCTIONS.line_rest, end) if end > payload.end else None
-        if rest is None or not (rest["end"] or reader.ended(rest.end())):
-            return None
-    return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
 
 
 def _read_payload_json(reader: Reader, at: int) -> Arguments | None:

@@ -96,7 +96,7 @@ _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
 _SIGN = re.compile(r"[^\w\s.,]")
 _HEADS = ("assistant", "analysis", "commentary", "final")
-_AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
+
 
 # -- from source to pieces ---------------------------------------------------------------------------------------------
 
@@ -117,7 +117,6 @@ def parse(source: str) -> Opener:
 
 
 def _parse_options(source: str, at: int) -> tuple[list[Opener], int]:
-    """Read alternatives up to the end of their group."""
     options: list[list[Piece]] = [[]]
     while at < len(source) and source[at] != ")":
         atom = _ATOM.match(source, at)
@@ -178,11 +177,6 @@ def full_pattern(openers: Iterable[Opener]) -> str:
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
 
 
-def plain_pattern(openers: Iterable[Opener]) -> str:
-    """Return `full_pattern` without its group, so that several openers may contain a name."""
-    return full_pattern(openers).replace("(?P<name>", "(?:")
-
-
 def any_of(words: Iterable[str]) -> str:
     """Return the pattern source of any of some words, the longest first. Their common beginnings are read once."""
     rests: dict[str, list[str]] = defaultdict(list)
@@ -195,8 +189,6 @@ def any_of(words: Iterable[str]) -> str:
 
 
 class _Forms(NamedTuple):
-    """The pattern of one piece, its greatest length, and the insides of its character classes."""
-
     full: str
     longest: int
     alphabet: tuple[str, ...] = ()
@@ -216,14 +208,10 @@ def _forms(piece: Piece) -> _Forms:
         case Name():
             full = rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
             return _Forms(full, _LONGEST_NAME, (NAME_CHARS[1:-2] + r"\-",))
-        case Anchor.LINE:
-            return _Forms("(?m:^)", 0)
-        case Anchor.WORD:
-            return _Forms(word_start(), 0)
-        case Anchor.SENTENCE:
-            return _Forms(sentence_end(), 0)
-        case Anchor.TEXT:
-            return _Forms(rf"(?:\A|{_AFTER_THOUGHT})", 0)
+        case Anchor():
+            after_thought = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
+            starts = {Anchor.LINE: "(?m:^)", Anchor.WORD: word_start(), Anchor.SENTENCE: sentence_end()}
+            return _Forms(starts.get(piece, rf"(?:\A|{after_thought})"), 0)
         case _:
             assert_never(piece)
 
@@ -302,17 +290,12 @@ def first_letters(opener: Opener, lead: str = "", *, barred: bool = False) -> It
 def _by_kind(openers: Iterable[Opener]) -> dict[Anchor | None, list[Opener]]:
     kinds: dict[Anchor | None, list[Opener]] = defaultdict(list)
     for opener in openers:
-        first = opener[0]
-        kinds[first if isinstance(first, Anchor) else None].append(opener)
+        kinds[opener[0] if isinstance(opener[0], Anchor) else None].append(opener)
     return kinds
 
 
-def _heads_of(openers: Iterable[Opener]) -> set[str]:
-    return {head for opener in openers for head in heads(opener)}
-
-
 def _first_characters(openers: Iterable[Opener]) -> set[str]:
-    return {head[0] for head in _heads_of(openers)}
+    return {head[0] for opener in openers for head in heads(opener)}
 
 
 # -- complete openers --------------------------------------------------------------------------------------------------
@@ -346,19 +329,16 @@ class Search:
         for number, group in enumerate(self._groups):
             known = self._found[number]
             if known is None or (known[1] is not None and known[1].start() < position) or known[0] > position:
-                known = self._found[number] = (position, self._find(group, position))
+                match = self._find(group, position)
+                while group.named and match is not None and match["name"] not in self._reader.tools:
+                    match = self._find(group, match.start() + 1)
+                known = self._found[number] = (position, match)
             match = known[1]
             if match is not None and (first is None or match.start() < first.start()):
                 first = match
         return first
 
     def _find(self, group: _Group, position: int) -> re.Match[str] | None:
-        match = self._find_any(group, position)
-        while group.named and match is not None and match["name"] not in self._reader.tools:
-            match = None if group.initial else self._find_any(group, match.start() + 1)
-        return match
-
-    def _find_any(self, group: _Group, position: int) -> re.Match[str] | None:
         text = self._reader.shadow
         if group.initial:
             return group.pattern.match(text) if position == 0 else None
@@ -393,7 +373,7 @@ class OpenerIndex:
 
     def heads(self, kind: Anchor | None) -> set[str]:
         """Return the first literals of the openers of a kind."""
-        return _heads_of(self.kinds.get(kind, ()))
+        return {head for opener in self.kinds.get(kind, ()) for head in heads(opener)}
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
@@ -427,8 +407,7 @@ class OpenerIndex:
         return at + before if at is not None else None
 
     def _find_cut(self, text: str, start: int, names: frozenset[str]) -> int | None:
-        cuts, backwards = (*self._cuts, *(self._named_cuts if names else ())), text[max(start - 1, 0) :][::-1]
-        found = [cut.place(text, start, backwards, names) for cut in cuts]
+        found = [cut.place(text, start, names) for cut in (*self._cuts, *(self._named_cuts if names else ()))]
         return min((place for place in found if place is not None), default=None)
 
 
@@ -439,23 +418,25 @@ def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
 
 
 def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    if not openers:
-        return
-    match kind:
-        case Anchor.TEXT:
-            inside = full_pattern(opener[1:] for opener in openers)
-            ends = "|".join(map(re.escape, THOUGHT_ENDS))
-            yield _Group((), lazy_pattern(inside), initial=True)
-            yield _Group(("</", "[/"), lazy_pattern(inside), lazy_pattern(rf"(?:{ends})(?={inside})"))
-        case Anchor.LINE:
-            inside = full_pattern(opener[1:] for opener in openers)
+    if openers and kind in (Anchor.TEXT, Anchor.LINE):
+        inside = full_pattern(opener[1:] for opener in openers)
+        yield _Group((), lazy_pattern(inside), initial=True)
+        cues: tuple[str, ...] = ("</", "[/")
+        before = "|".join(map(re.escape, THOUGHT_ENDS))
+        if kind is Anchor.LINE:
             first = "".join(sorted(map(re.escape, _first_characters(openers))))
-            yield _Group((), lazy_pattern(inside), initial=True)
-            yield _Group(
-                _cues(openers), lazy_pattern(inside), lazy_pattern(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})")
-            )
-        case _:
-            yield from _by_character(kind, openers)
+            cues, before = _cues(openers), rf"\n(?=[ \t]{{0,8}}[{first}])"
+        yield _Group(cues, lazy_pattern(inside), lazy_pattern(rf"(?:{before})(?={inside})"))
+        return
+    by_first: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for expanded in expand(opener if kind is None else opener[1:]):
+            by_first[str(expanded[0])[0]].append(expanded)
+    anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
+    for character, group in by_first.items():
+        rests = dict.fromkeys(((str(one[0])[1:],) if len(str(one[0])) > 1 else ()) + one[1:] for one in group)
+        anchor = anchors[kind](re.escape(character)) if kind in anchors else ""
+        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{anchor}{_filtered(rests)}"))
 
 
 def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
@@ -464,45 +445,19 @@ def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
 
 def _cues_of(opener: Opener) -> frozenset[str]:
     """Return literals of which every match of an opener contains one: those of the piece that is rarest in prose."""
-    certain = [cues for piece in opener if (cues := _cues_in(piece))]
-    return max(certain, key=lambda cues: min(map(_rarity, cues)), default=frozenset())
-
-
-def _cues_in(piece: Piece) -> frozenset[str]:
-    match piece:
-        case str():
+    certain: list[frozenset[str]] = []
+    for piece in opener:
+        if isinstance(piece, str):
             signs = _SIGN.findall(piece)  # one character is found fastest
-            return frozenset({min(signs, key=lambda sign: sign in "-'\"():") if signs else piece})
-        case Either(options):
-            cues = [_cues_of(option) for option in options]
-            return frozenset[str]().union(*cues) if all(cues) else frozenset()
-        case _:
-            return frozenset()
+            certain.append(frozenset({min(signs, key=lambda sign: sign in "-'\"():") if signs else piece}))
+        elif isinstance(piece, Either) and all(options := [_cues_of(option) for option in piece.options]):
+            certain.append(frozenset[str]().union(*options))
+    return max(certain, key=lambda cues: min(map(_rarity, cues)), default=frozenset())
 
 
 def _rarity(cue: str) -> tuple[int, int]:
     common = cue in "-'\"():"
     return (2 - common if _SIGN.fullmatch(cue) else 0), len(cue)
-
-
-def _by_character(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    groups: dict[str, list[Opener]] = defaultdict(list)
-    for opener in openers:
-        for expanded in expand(opener if kind is None else opener[1:]):
-            head = expanded[0]
-            assert isinstance(head, str)
-            groups[head[0]].append(expanded)
-    for character, group in groups.items():
-        rests = dict.fromkeys(_without_first(opener) for opener in group)
-        anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
-        before = anchors[kind](re.escape(character)) if kind in anchors else ""
-        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{before}{_filtered(rests)}"))
-
-
-def _without_first(opener: Opener) -> Opener:
-    head = opener[0]
-    assert isinstance(head, str)
-    return (head[1:], *opener[1:]) if len(head) > 1 else opener[1:]
 
 
 def _filtered(openers: Iterable[Opener]) -> str:
@@ -535,47 +490,24 @@ class _Cut(NamedTuple):
     `places` matches where an opener of the kind may start. `patterns` are the openers by first character; line and text
     openers, which start between two characters, are all under "". `reach` is the length of the longest opener.
 
-    The text is read backwards from its end. `tail` matches the characters that can be part of an opener, so the start is
-    within its match. `mark` matches the first character of an opener, or the character before a line or text opener.
-    `most` is the number of marks that one opener can hold; further marks need not be tried.
-
     For an opener with the name of a tool, `head` is the pattern of its part before the name, and `named` that of this part
     and any name.
     """
 
     kind: Anchor | None
     places: re.Pattern[str]
-    tail: re.Pattern[str]
-    mark: re.Pattern[str]
     reach: int
-    most: int
     patterns: Mapping[str, str]
     head: str = ""
     named: re.Pattern[str] | None = None
 
-    def place(self, text: str, start: int, backwards: str, names: Collection[str]) -> int | None:
-        """Return the first offset from `start` on where an opener may begin that the end of the text cuts off.
-
-        `backwards`: the end of the text, reversed. Trying each place from left to right took 0.2 ms per delta in a text of
-        `*` or of line ends, which has hundreds of places.
-        """
-        tail = self.tail.match(backwards)
-        reach = min(self.reach, tail.end() if tail is not None else 0)
-        if not reach:
-            return None
-        for at in self._candidates(text, start, backwards, reach):
-            pattern = self.patterns.get("") or self.patterns.get(text[at])
-            if pattern is not None and is_cut(pattern, text, at) and self._may_be_named(text, at, names):
-                return at
+    def place(self, text: str, start: int, names: Collection[str]) -> int | None:
+        """Return the first offset from `start` on where an opener may begin that the end of the text cuts off."""
+        for place in self.places.finditer(text, max(start, len(text) - self.reach)):
+            pattern = self.patterns.get("") or self.patterns[text[place.start()]]
+            if is_cut(pattern, text, place.start()) and self._may_be_named(text, place.start(), names):
+                return place.start()
         return None
-
-    def _candidates(self, text: str, start: int, backwards: str, reach: int) -> Iterator[int]:
-        behind = self.kind in (Anchor.LINE, Anchor.TEXT)
-        marks = itertools.islice(self.mark.finditer(backwards, 0, reach + behind), self.most)
-        found = [len(text) - mark.end() + behind for mark in marks]
-        if behind and len(text) <= reach and 0 not in found[-1:]:
-            found.append(0)
-        return (at for at in reversed(found) if at >= start and self.places.match(text, at) is not None)
 
     def _may_be_named(self, text: str, at: int, names: Collection[str]) -> bool:
         """Return True if an opener that is cut off lacks its name, or may have one of the names."""
@@ -593,11 +525,8 @@ def _cut_of(kind: Anchor | None, openers: list[Opener]) -> _Cut:
         by_first = {first: [one for one in openers if first in _first_characters([one])] for first in firsts}
     patterns = {first: full_pattern(some) for first, some in by_first.items()}
     chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
-    before: dict[Anchor | None, set[str]] = {Anchor.LINE: {"\n"}, Anchor.TEXT: {end[-1] for end in THOUGHT_ENDS}}
-    marks = "".join(sorted(before.get(kind, firsts)))
-    mark, tail = lazy_pattern(f"[{re.escape(marks)}]"), lazy_pattern(f"[{chars}]*+")
-    most = max(_count(opener, marks) for opener in openers) + 1
-    return _Cut(kind, lazy_pattern(_places(kind, firsts)), tail, mark, max(map(length, openers)), most, patterns)
+    places = lazy_pattern(rf"{_places(kind, firsts)}(?=[{chars}]*+\Z)")
+    return _Cut(kind, places, max(map(length, openers)), patterns)
 
 
 def _named_cut(opener: Opener) -> _Cut:
@@ -607,32 +536,14 @@ def _named_cut(opener: Opener) -> _Cut:
     return _cut_of(kind, [opener])._replace(head=head, named=named)
 
 
-def _count(opener: Opener, characters: str) -> int:
-    """Return an upper bound for the number of characters of an opener that are among `characters`."""
-    return sum(_count_in(piece, characters) for piece in opener)
-
-
-def _count_in(piece: Piece, characters: str) -> int:
-    match piece:
-        case str():
-            return sum(character in characters for character in piece)
-        case Run() | Name():
-            inside = f"[{_forms(piece).alphabet[0]}]"
-            return _forms(piece).longest if any(re.match(inside, character) for character in characters) else 0
-        case Either(options):
-            return max(_count(option, characters) for option in options)
-        case _:
-            return 0
-
-
 def _places(kind: Anchor | None, firsts: Collection[str]) -> str:
     """Return an expression for the places where an opener of a kind, with one of these first characters, may start."""
     inside = "".join(sorted(map(re.escape, firsts)))
     match kind:
         case Anchor.WORD:
-            return rf"{word_start()}[{inside}]"
+            return rf"[{inside}]{word_start(f'[{inside}]')}"
         case Anchor.SENTENCE:
-            return rf"{sentence_end()}[{inside}]"
+            return rf"[{inside}]{sentence_end(f'[{inside}]')}"
         case Anchor.LINE:
             return rf"(?m:^)(?=[\s\S])(?=[ \t]{{0,8}}(?:{f'[{inside}]' if inside else NAME_CHARS}|\Z))"
         case Anchor.TEXT:

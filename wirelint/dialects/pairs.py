@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from wirelint.dialects import python_calls
 from wirelint.dialects.declared import properties_of
-from wirelint.dialects.json_calls import calls_of
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.reader import Calls, Match, Reader, Reading
 from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed
@@ -158,7 +158,6 @@ def _skip(reader: Reader, grammar: Table, body: Body) -> int:
 
 
 def _read_item(reader: Reader, grammar: Table, body: Body, tool: Tool | None) -> bool:
-    """Read one argument, or a substitute for it."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
     if head is not None and (head["opened"] or (head["key"] and head["ended"])):
@@ -223,7 +222,23 @@ _SHORTEST_GLUED = 4
 def read_glm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_GLM.opener, position)
     if opener is None:
-        return _read_headless(reader, position)
+        # Arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose.
+        if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
+            return None
+        floor = max(reader.floor, position - _NAME_LIMIT)
+        before = _GLM.name_before.search(reader.shadow[floor:position])
+        tool = _last_named(reader, before["name"]) if before is not None else None
+        if before is None or tool is None:
+            return None
+        body = _read_body(reader, position, _GLM_TAGS, tool)
+        # The first key may be still to come.
+        if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
+            reader.dead["glm45"] = body.end
+            return None
+        start = floor + before.end("name") - len(tool.name)
+        call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
+        dialect = "glm45" if before.end("name") < before.end() else "glm47"
+        return reader.block(dialect, start, body.end, (call,), "generic")
     again = reader.follow(_GLM.opener, opener.end())
     doubled = again is not None and again[0] == opener[0]
     run = _Run(position)
@@ -232,26 +247,6 @@ def read_glm(reader: Reader, position: int) -> Reading:
         return None
     dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if run.lined else "glm47"
     return reader.block(dialect, position, run.end, run.calls, "generic")
-
-
-def _read_headless(reader: Reader, position: int) -> Reading:
-    """Read arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose."""
-    if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
-        return None
-    floor = max(reader.floor, position - _NAME_LIMIT)
-    before = _GLM.name_before.search(reader.shadow[floor:position])
-    tool = _last_named(reader, before["name"]) if before is not None else None
-    if before is None or tool is None:
-        return None
-    body = _read_body(reader, position, _GLM_TAGS, tool)
-    # The first key may be still to come.
-    if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
-        reader.dead["glm45"] = body.end
-        return None
-    start = floor + before.end("name") - len(tool.name)
-    call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
-    dialect = "glm45" if before.end("name") < before.end() else "glm47"
-    return reader.block(dialect, start, body.end, (call,), "generic")
 
 
 def _last_named(reader: Reader, written: str) -> Tool | None:
@@ -294,7 +289,6 @@ def read_ifm(reader: Reader, position: int) -> Reading:
 
 
 def _read_objects(reader: Reader, position: int) -> Calls:
-    """Read calls that are JSON objects between the tags."""
     run = Calls(position)
     while opener := reader.follow(_IFM_TAGS.call, run.end):
         run.end = opener.end()

@@ -73,20 +73,23 @@ class NativeCall:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A stretch of text with markup of one dialect, from the opener of its wrapper to the closer.
 
-    `start` and `end` are offsets in the searched text. `calls` is empty for stray closers and for sentinels without a
-    body. `complete`: there is a call and every call is complete.
+    `start` and `end` are offsets in the searched text, or in the view that is read. `calls` is empty for stray closers and
+    for sentinels without a body. `dialect` is empty for markup that is not reported (documentation with placeholder names).
     """
 
     dialect: str
     start: int
     end: int
     calls: tuple[NativeCall, ...]
-    complete: bool
     tier: Tier
+
+    @property
+    def complete(self) -> bool:
+        """Return True if there is a call and every call is complete."""
+        return bool(self.calls) and all(call.complete for call in self.calls)
 
 
 @dataclass(slots=True)
@@ -103,23 +106,7 @@ class Calls:
         return call.complete
 
 
-class Found(NamedTuple):
-    """A block, with offsets in the reader's view."""
-
-    dialect: str
-    start: int
-    end: int
-    calls: tuple[NativeCall, ...]
-    tier: Tier
-
-
-class Skip(NamedTuple):
-    """Markup that is not reported (documentation with placeholder names); the search continues at `end`."""
-
-    end: int
-
-
-Reading: TypeAlias = Found | Skip | None
+Reading: TypeAlias = Block | None
 """Result of a family's reader. None: these bytes belong to another family; the next family is tried."""
 
 
@@ -187,11 +174,6 @@ class Reader:
         self.work += (match.start() if match else self.size) - position + 1
         self._found[pattern] = (position, match)
         return match
-
-    def between(self, pattern: Pattern, start: int, end: int) -> Match | None:
-        """Return the first match between two offsets that both have arrived."""
-        match = self.seek(pattern, start)
-        return match if match is not None and match.end() <= end else None
 
     def after(self, pattern: Pattern, position: int) -> int:
         """Return the offset after the match of a pattern at a position; the position itself without a match."""
@@ -316,9 +298,11 @@ class Reader:
 
     def block(
         self, dialect: str, start: int, end: int, calls: Sequence[NativeCall] = (), tier: Tier = "sentinel"
-    ) -> Found | Skip:
-        """Make a block; a block of placeholder calls is skipped."""
-        return Skip(end) if self.stand_ins(calls) else Found(dialect, start, end, tuple(calls), tier)
+    ) -> Block:
+        """Make a block; a block of placeholder calls is not reported."""
+        return (
+            Block("", start, end, (), tier) if self.stand_ins(calls) else Block(dialect, start, end, tuple(calls), tier)
+        )
 
 
 def is_name(text: str) -> bool:
@@ -418,23 +402,15 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
     text = text if over else text[: len(text) - cut_escape(text)]
     begins = _ESCAPED_START.match(text) is not None
     if "&" in text and (begins or _ENTITY_PROBE.search(text)):
-        yield _without_entities(text)
+        yield _rewritten(text, _ENTITY, _entity, decoded=True)
     if "\\" in text and (begins or _JSON_PROBE.search(text)):
-        yield _without_escapes(text)
+        yield _rewritten(text, _JSON_ESCAPE, jsontext.unescape, decoded=True)
     if "<" in text and _TURN_TOKEN.search(text):
         yield _rewritten(text, _TURN_TOKEN, _tag_end, joined=True)
 
 
-@lru_cache(maxsize=4)
-def _without_entities(text: str) -> View:
-    """Return the view without entities, cached because several rules read one text."""
-    return _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
-
-
-@lru_cache(maxsize=4)
-def _without_escapes(text: str) -> View:
-    """Return the view without escapes of JSON, cached because several rules read one text."""
-    return _rewritten(text, _JSON_ESCAPE, jsontext.unescape, decoded=True)
+def _entity(entity: re.Match[str]) -> str:
+    return html.unescape(entity[0])
 
 
 def _tag_end(token: re.Match[str]) -> str:
@@ -444,9 +420,13 @@ def _tag_end(token: re.Match[str]) -> str:
     return f"{tag[1]}>" if tag is not None and _TAG_BODY.match(text, token.end()) else ""
 
 
+def _nothing(_: re.Match[str]) -> str:
+    return ""
+
+
 def plain_view(text: str) -> View:
-    if any(character in text for character in "\u200b\u2060\ufeff"):
-        return _rewritten(text, _ZERO_WIDTH, lambda _: "")
+    if any(character in text for character in ZERO_WIDTH):
+        return _rewritten(text, _ZERO_WIDTH, _nothing)
     return View(text, text, _shadow(text))
 
 
@@ -456,9 +436,9 @@ def tail_views(text: str) -> Iterator[View]:
     if len(kept) < len(text):
         yield plain_view(kept)
     if "&" in kept and _ENTITY_PROBE.search(kept):
-        yield _without_entities(kept)
+        yield _rewritten(kept, _ENTITY, _entity, decoded=True)
     if "\\u" in kept or _ESCAPED_START.match(kept):
-        yield _without_escapes(kept)
+        yield _rewritten(kept, _JSON_ESCAPE, jsontext.unescape, decoded=True)
     cut = cut_at(_TURN_TOKEN, text, max(0, len(text) - _LONGEST_TURN), whole=True)
     kept = text if cut is None else text[:cut]
     if cut is not None or _TURN_TOKEN.search(kept):
@@ -478,6 +458,7 @@ def _shadow(text: str) -> str:
     return text.translate(_LOOKALIKES)
 
 
+@lru_cache(maxsize=8)
 def _rewritten(
     text: str,
     pattern: re.Pattern[str],
@@ -486,6 +467,7 @@ def _rewritten(
     decoded: bool = False,
     joined: bool = False,
 ) -> View:
+    """Return the view with replacements, cached because several rules read one text."""
     parts: list[str] = []
     starts, places = [0], [0]
     place, size = 0, 0

@@ -21,19 +21,18 @@ from __future__ import annotations
 import bisect
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 from wirelint.dialects import tables
-from wirelint.dialects.openers import Opener, OpenerIndex, length, may_go_on, parse, plain_pattern
+from wirelint.dialects.openers import Opener, OpenerIndex, full_pattern, length, may_go_on, parse
 from wirelint.dialects.reader import (
     OPENER_REST,
     TURN_AFTER,
     ZERO_WIDTH,
     Block,
-    Found,
     Match,
     Reader,
     Reading,
@@ -98,7 +97,7 @@ _TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
 _HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
 OPENERS = OpenerIndex((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
 """The openers of all families."""
-_READERS = [(family, lazy_pattern(plain_pattern(family.openers))) for family in FAMILIES]
+_READERS = [(family, lazy_pattern(full_pattern(family.openers).replace("(?P<name>", "(?:"))) for family in FAMILIES]
 _CLOSERS = [(lazy_pattern(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
 _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
 _ANY_CLOSER = lazy_pattern(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
@@ -140,7 +139,7 @@ def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, 
     for known in _LATEST if not start else ():
         if known[0] is text and known[1] is tools:
             return known[2]
-    found = _find(text, tools, start)
+    found = look(text, tools, start, over=True).blocks
     if not start:
         _LATEST[:] = (text, tools, found), *_LATEST[:3]
     return found
@@ -151,29 +150,22 @@ _LATEST: list[tuple[str, Sequence[Tool], tuple[Block, ...]]] = []
 per search."""
 
 
-def _find(text: str, tools: Sequence[Tool], start: int) -> tuple[Block, ...]:
-    found: list[Block] = []
-    for view in views(text):
-        blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]
-        if view.decoded:
-            blocks = [block for block in blocks if _was_escaped(text, block)]
-        if view.joined:
-            blocks = _unread(blocks, found)
-        found = _merge(found, blocks)
-    return tuple(found)
+def look(text: str, tools: Sequence[Tool] = (), start: int = 0, *, over: bool = False) -> Look:
+    """Read a text that is still arriving, or one that is over, from `start` on.
 
-
-def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
-    """Read a text that is still arriving, from `start` on. `find` returns the same blocks first for any longer text."""
+    `find` returns the same blocks first for any longer text.
+    """
     result = Look(())
-    for view in views(text, over=False):
-        seen = _look_in(view, tools, start)
+    for view in views(text, over=over):
+        seen = _read_view(Reader(view, tools, over=over), start)
         if view.decoded:
             blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
             escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
         if view.joined:
-            seen = seen._replace(blocks=tuple(_unread(seen.blocks, result.blocks)))
+            # In no complete block: a turn token that ends the last call cuts no opener.
+            fresh = tuple(block for block in seen.blocks if not _is_read(block.start, result.blocks))
+            seen = seen._replace(blocks=fresh)
             if seen.open is not None and _is_read(seen.open, result.blocks):
                 seen = Look(seen.blocks)
         result = _nearer(result, seen)
@@ -190,48 +182,30 @@ def _nearer(one: Look, other: Look) -> Look:
     return Look(tuple(merged))
 
 
-def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
-    reader = Reader(view, tools, over=False)
-    openers = OPENERS.search(reader)
+def _read_view(reader: Reader, start: int) -> Look:
+    view, openers = reader.view, OPENERS.search(reader)
     blocks: list[Block] = []
     position = 0
     while mark := openers.next(position):
         reading = _read_from(reader, mark, start)
-        if not view.decoded and view.origin(mark.start()) >= start:
+        if not (reader.over or view.decoded) and view.origin(mark.start()) >= start:
             if reading is None:
                 reader.match(_ESCAPES_AFTER, mark.end())
-            if reading is None or (isinstance(reading, Found) and not reading.calls):
+            if reading is None or (reading.dialect and not reading.calls):
                 reader.match(TURN_AFTER, mark.end())
         if reader.open:
-            begun = _block(view, reading) if isinstance(reading, Found) else None
+            begun = _block(view, reading) if reading is not None and reading.dialect else None
             place = begun.start if begun is not None else max(view.origin(mark.start()), start)
             return Look(tuple(blocks), place, begun, hopeful=not reader.strangers)
-        position = _after(reader, mark.start(), reading)
-        if isinstance(reading, Found):
-            blocks.append(_block(view, reading))
+        position = mark.start() + 1
+        if reading is not None:
+            position = reader.floor = reading.end
+            blocks += [_block(view, reading)] if reading.dialect else []
+    tail = _find_tail(reader) if reader.over else None
+    # The plain view reads a tail without a token of the source in it.
+    if tail and not (view.joined and view.end_origin(tail.end) - view.origin(tail.start) <= tail.end - tail.start):
+        blocks.append(_block(view, tail))
     return Look(tuple(blocks))
-
-
-def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
-    position = 0
-    openers = OPENERS.search(reader)
-    while mark := openers.next(position):
-        reading = _read_from(reader, mark, start)
-        position = _after(reader, mark.start(), reading)
-        if isinstance(reading, Found):
-            yield reading
-    tail, view = _find_tail(reader), reader.view
-    if tail is None or (view.joined and view.end_origin(tail.end) - view.origin(tail.start) <= tail.end - tail.start):
-        return  # the plain view reads a tail without a token of the source in it
-    yield tail
-
-
-def _after(reader: Reader, position: int, reading: Reading) -> int:
-    """Return the offset at which the search continues after a reading."""
-    if reading is None:
-        return position + 1
-    reader.floor = reading.end
-    return reading.end
 
 
 def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
@@ -248,7 +222,7 @@ def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
     if origin(mark.end()) <= start:
         return None
     reading = _read(reader, mark.start())
-    if reading is None or (isinstance(reading, Found) and origin(reading.start) >= start):
+    if reading is None or (reading.dialect and origin(reading.start) >= start):
         return reading
     reader.open = False
     return None
@@ -296,10 +270,8 @@ def is_damaged(text: str, block: Block) -> bool:
 # -- results of several views ------------------------------------------------------------------------------------------
 
 
-def _block(view: View, found: Found) -> Block:
-    complete = bool(found.calls) and all(call.complete for call in found.calls)
-    start, end = view.origin(found.start), view.end_origin(found.end)
-    return Block(found.dialect, start, end, found.calls, complete, found.tier)
+def _block(view: View, found: Block) -> Block:
+    return found._replace(start=view.origin(found.start), end=view.end_origin(found.end))
 
 
 def _was_escaped(text: str, block: Block) -> bool:
@@ -316,17 +288,12 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     for block, decoded in sorted(queue, key=lambda entry: (entry[0].start, not entry[1])):
         before = kept[-1] if kept and kept[-1].end == block.start and kept[-1].dialect == block.dialect else None
         if decoded and before is not None and not before.calls and not before.complete:
-            kept[-1] = replace(block, start=before.start)  # `<|calls_begin|>`, then a call
+            kept[-1] = block._replace(start=before.start)  # `<|calls_begin|>`, then a call
         elif not kept or block.start >= kept[-1].end:
             kept.append(block)
         elif decoded and not kept[-1].complete:
             kept[-1] = block
     return kept
-
-
-def _unread(blocks: Iterable[Block], known: Sequence[Block]) -> list[Block]:
-    """Return the blocks that begin in no complete block: a turn token that ends the last call cuts no opener."""
-    return [block for block in blocks if not _is_read(block.start, known)]
 
 
 def _is_read(place: int, known: Sequence[Block]) -> bool:
@@ -350,9 +317,7 @@ def may_begin(text: str) -> bool:
 
 def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
     """Return True if `find` may find anything."""
-    if not _may_hold(text, {tool.name for tool in tools}):
-        return False
-    return any(True for view in views(text) for _ in _marks_in(Reader(view, tools)))
+    return _may_hold(text, {tool.name for tool in tools}) and any(True for _ in _marks(text, tools))
 
 
 def _may_hold(text: str, names: Collection[str]) -> bool:
@@ -364,29 +329,23 @@ def _may_hold(text: str, names: Collection[str]) -> bool:
 
 def has_opener(text: str, tools: Sequence[Tool] = (), start: int = 0) -> bool:
     """Return True if a text holds a complete opener at or after `start`."""
-    if not _may_hold(text, {tool.name for tool in tools}):
-        return False
-    return any(view.origin(place) >= start for view in views(text) for place in _openers_in(Reader(view, tools)))
+    may_hold = _may_hold(text, {tool.name for tool in tools})
+    return may_hold and any(place >= start for place in _marks(text, tools, closers=False))
 
 
 def next_opener(text: str, start: int = 0, tools: Sequence[Tool] = ()) -> int | None:
     """Return the offset of the first complete opener or closer at or after `start`, whether or not markup follows."""
-    places = (view.origin(place) for view in views(text) for place in _marks_in(Reader(view, tools)))
-    return min((place for place in places if place >= start), default=None)
+    return min((place for place in _marks(text, tools) if place >= start), default=None)
 
 
-def _marks_in(reader: Reader) -> Iterator[int]:
-    """Yield the places of complete openers, then of closers."""
-    yield from _openers_in(reader)
-    for mark in _ANY_CLOSER.finditer(reader.shadow):
-        yield mark.start()
-
-
-def _openers_in(reader: Reader) -> Iterator[int]:
-    openers, position = OPENERS.search(reader), 0
-    while mark := openers.next(position):
-        yield mark.start()
-        position = mark.start() + 1
+def _marks(text: str, tools: Sequence[Tool], *, closers: bool = True) -> Iterator[int]:
+    for view in views(text):
+        openers, position = OPENERS.search(Reader(view, tools)), 0
+        while mark := openers.next(position):
+            yield view.origin(mark.start())
+            position = mark.start() + 1
+        for closer in _ANY_CLOSER.finditer(view.shadow) if closers else ():
+            yield view.origin(closer.start())
 
 
 def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
@@ -425,15 +384,19 @@ _CLOSER = re.compile(r"<\s{0,3}/\s{0,3}(?P<tag>[\w:]{1,40})\s{0,3}>\Z")
 _CLOSER_START = re.compile(r"<\s{0,3}/\s{0,3}")
 
 
-def _find_tail(reader: Reader) -> Found | None:
+def _find_tail(reader: Reader) -> Reading:
     """Return the run of closers at the end of the text, after the reader's floor."""
+    end = _back_over_space(reader, reader.size)
+    while token := _CONTROL_TOKEN.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end):
+        end = _back_over_space(reader, token.start())
     tags: list[tuple[str, str | None]] = []
-    start = end = _before_control_tokens(reader)
-    at = end
-    while closer := _closer_before(reader, at):
-        tag, dialect, start = closer
-        tags.append((tag, dialect))
-        at = _back_over_space(reader, start)
+    start = at = end
+    while closer := _CLOSER.search(reader.shadow, max(reader.floor, at - _LONGEST_CLOSER), at):
+        known = [(closer["tag"], dialect) for names, dialect in _CLOSERS if names.fullmatch(closer["tag"])]
+        if not known:
+            break
+        tags.append(known[0])
+        start, at = closer.start(), _back_over_space(reader, closer.start())
     openers = (re.compile(rf"<\s{{0,3}}{tag}\b") for tag, _ in tags)
     if not tags or any(opener.search(reader.shadow, reader.floor, start) for opener in openers):
         return None
@@ -443,23 +406,7 @@ def _find_tail(reader: Reader) -> Found | None:
         return None
     # The innermost closer names the dialect, unless several dialects share it.
     dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
-    return Found(dialect, start, end, (), "generic") if dialect is not None else None
-
-
-def _before_control_tokens(reader: Reader) -> int:
-    """Return the end of the text without white space and trailing control tokens."""
-    end = _back_over_space(reader, reader.size)
-    while token := _CONTROL_TOKEN.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end):
-        end = _back_over_space(reader, token.start())
-    return end
-
-
-def _closer_before(reader: Reader, end: int) -> tuple[str, str | None, int] | None:
-    closer = _CLOSER.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end)
-    if closer is None:
-        return None
-    dialects = (dialect for tags, dialect in _CLOSERS if tags.fullmatch(closer["tag"]))
-    return next(((closer["tag"], dialect, closer.start()) for dialect in dialects), None)
+    return reader.block(dialect, start, end, (), "generic") if dialect is not None else None
 
 
 def _back_over_space(reader: Reader, end: int) -> int:

@@ -22,11 +22,13 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
-from wirelint.dialects.json_calls import ARGUMENT_KEYS, NAME_KEYS
 from wirelint.dialects.openers import Opener, parse, word_start
 from wirelint.dialects.reader import Match, Pattern, Reader
 from wirelint.lexicon import lazy_pattern
 
+NAME_KEYS = ("name", "tool_name", "function_name", "tool", "function", "recipient_name", "action")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
+"""Keys of a call's name and of its arguments, in the order in which they are tried."""
 _PART = re.compile(r"\(\?&(\w+)\)")
 _COMMON = {
     "word": word_start(),

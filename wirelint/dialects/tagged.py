@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from wirelint.dialects import declared
 from wirelint.dialects.declared import Hint
-from wirelint.dialects.json_calls import whole_value
+from wirelint.dialects.json_blocks import whole_value
 from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading
 from wirelint.dialects.tables import table
 from wirelint.model import Json, Tool
@@ -105,7 +105,6 @@ def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> B
 
 
 def _read_item(reader: Reader, at: int, tags: Tags, tool: Tool | None, body: Body) -> bool:
-    """Read one parameter, or a substitute for it."""
     if opener := reader.match(tags.parameter, at):
         _read_parameter(reader, opener, tags, body)
         return True
@@ -328,7 +327,21 @@ def read_tool_named(reader: Reader, position: int) -> Reading:
     if function := reader.match(_XML.function, position):
         return _read_call(reader, function, function["name"], _XML.function_end)
     if named := reader.match(_XML.wrapped, position):
-        return _read_named(reader, named)
+        run = Calls(named.end())
+        here: Match | None = named
+        while here is not None:
+            tool = reader.tool(here["name"])
+            decoded = reader.json(here.end())
+            if decoded.failed or not declared.fits(tool, decoded.value):
+                break
+            end = reader.after(_XML.wrapped_end, decoded.end)
+            run.add(reader.call(here["name"], decoded.value, complete=True), end)
+            gap = reader.match(_XML.wrapped_next, end) if end > decoded.end else None
+            here = reader.match(_XML.wrapped, gap.end()) if gap is not None else None
+        if not run.calls:
+            return None
+        end = reader.after(_XML.wrapper_end, run.end) if named["wrapper"] else run.end
+        return reader.block("tool_named_xml", named.start(), end, run.calls, "generic")
     tag = reader.match(_XML.tag, position)
     if tag is None or tag["name"] not in reader.tools:
         return None
@@ -373,7 +386,17 @@ def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) ->
         if child is not None and (child["empty"] or (properties and child["name"] not in properties)):
             child = None
         if parameter := child or reader.match(_XML.parameter, at):
-            _read_named_value(reader, parameter, closer, body)
+            own = _closer(parameter["name"] if parameter.re == _XML.tag else "parameter")
+            stop = reader.first((own, closer), parameter.end())
+            if stop is None:
+                body.keys.add(parameter["name"])
+                body.cut_off(reader.size)
+            elif stop.re == own:
+                body.add(parameter["name"], _without_frame(reader.value(parameter.end(), stop.start())))
+                body.end = stop.end()
+            else:  # its closer is missing
+                body.add(parameter["name"], reader.value(parameter.end(), stop.start()).strip())
+                body.end = stop.start()
         elif reader.char(at) == "{" and body.empty:
             if not read_json(reader, at, closer, closer, body):
                 return None
@@ -389,20 +412,6 @@ def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) ->
     return body
 
 
-def _read_named_value(reader: Reader, opener: Match, closer: Pattern, body: Body) -> None:
-    own = _closer(opener["name"] if opener.re == _XML.tag else "parameter")
-    stop = reader.first((own, closer), opener.end())
-    if stop is None:
-        body.keys.add(opener["name"])
-        body.cut_off(reader.size)
-    elif stop.re == own:
-        body.add(opener["name"], _without_frame(reader.value(opener.end(), stop.start())))
-        body.end = stop.end()
-    else:  # its closer is missing
-        body.add(opener["name"], reader.value(opener.end(), stop.start()).strip())
-        body.end = stop.start()
-
-
 def _without_frame(value: str) -> str:
     """Return a value without the line ends around it; the last one may be indented."""
     begin = _FRAME_START.match(value)
@@ -410,25 +419,6 @@ def _without_frame(value: str) -> str:
         return value
     value = value[begin.end() :]
     return value[: -len(begin[0])] if value.endswith(begin[0]) else value.rstrip(" \t").removesuffix(begin[0])
-
-
-def _read_named(reader: Reader, opener: Match) -> Reading:
-    """Read a name and a JSON object in separate tags."""
-    run = Calls(opener.end())
-    here: Match | None = opener
-    while here is not None:
-        tool = reader.tool(here["name"])
-        decoded = reader.json(here.end())
-        if decoded.failed or not declared.fits(tool, decoded.value):
-            break
-        end = reader.after(_XML.wrapped_end, decoded.end)
-        run.add(reader.call(here["name"], decoded.value, complete=True), end)
-        gap = reader.match(_XML.wrapped_next, end) if end > decoded.end else None
-        here = reader.match(_XML.wrapped, gap.end()) if gap is not None else None
-    if not run.calls:
-        return None
-    end = reader.after(_XML.wrapper_end, run.end) if opener["wrapper"] else run.end
-    return reader.block("tool_named_xml", opener.start(), end, run.calls, "generic")
 
 
 @lru_cache(maxsize=1024)

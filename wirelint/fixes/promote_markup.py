@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
@@ -455,7 +455,7 @@ class MarkupDecider(TextDecider):
             promoter.warn(f"more than {MOST_MASKED} calls in fences in one text; the rest was left unchanged")
             return end
         moved = base - origin
-        placed = tuple(replace(one, start=one.start + moved, end=one.end + moved) for one in run)
+        placed = tuple(one._replace(start=one.start + moved, end=one.end + moved) for one in run)
         structured = promoter.calls(block.choice)
         part = _part(block.start, so_far[origin:])
         parts: tuple[Part, ...] = (part, *structured)

@@ -24,8 +24,9 @@ _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0", "a": "\a", "v": "\v"}
-_JSON_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
-_PYTHON_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+_PYTHON_WORDS = ("True", "False", "None")
+_WORDS_READ: dict[str, Json] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 
 
 class LiteralReader(TolerantReader):
@@ -83,7 +84,10 @@ class LiteralReader(TolerantReader):
         return super()._string()
 
     def _unescaped(self, raw: str) -> str:
-        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
+        text = _ESCAPE.sub(_unescape, raw) if "\\" in raw else raw
+        if text is raw or text.isascii() or not _SURROGATES.search(text):
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     def _scalar(self, depth: int) -> Json:
         if self._peek() == "(":
@@ -95,17 +99,12 @@ class LiteralReader(TolerantReader):
         if name is None:
             raise ValueError("no value")
         self.position = name.end()
-        if self.text.startswith("(", self.position):
-            self.pythonic = True
-            return self._arguments(depth)
-        self.pythonic = self.pythonic or name[0] in _PYTHON_WORDS
-        words = _PYTHON_WORDS if name[0] in _PYTHON_WORDS else _JSON_WORDS
-        if name[0] not in words:
+        called = self.text.startswith("(", self.position)
+        self.pythonic = self.pythonic or called or name[0] in _PYTHON_WORDS
+        if not called and name[0] not in _WORDS_READ:
             raise ValueError("an unknown word")
-        return words[name[0]]
-
-    def _arguments(self, depth: int) -> dict[str, Json]:
-        """Read the named arguments of a constructor."""
+        if not called:
+            return _WORDS_READ[name[0]]
         arguments: dict[str, Json] = {}
         self.position += 1
         while not self._closes(")"):
@@ -124,13 +123,6 @@ def _unescape(escape: re.Match[str]) -> str:
         return _PLAIN.get(escape[4], escape[4])
     number = int(code, 16)
     return chr(number) if number < 0x110000 else escape[0]
-
-
-def _join_surrogates(text: str) -> str:
-    """Return a text with pairs of UTF-16 surrogates, as JSON escapes them, joined to one character."""
-    if text.isascii() or not re.search(r"[\ud800-\udfff]", text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 # Content parts as other languages print them, and whole messages as Python SDKs print them.
@@ -172,14 +164,10 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
     text = text.strip()
     if not may_be_foreign(text):
         return None
-    if text.startswith("[map["):
-        return _read_go(text)
-    if _RUBY_START.match(text):
-        return _read_ruby(text)
-    return _read_printed(text) if text.startswith("content=") else _read_constructed(text)
-
-
-def _read_go(text: str) -> tuple[str | None, Foreign] | None:
+    if ruby := _RUBY_START.match(text):
+        return _read_ruby(text, ruby.end())
+    if not text.startswith("[map["):
+        return _read_printed(text) if text.startswith("content=") else _read_constructed(text)
     if _GO_OTHER.search(text):
         return (None, "Go") if text.endswith("]]") and _GO_WORDS.search(text) else None
     start, end = _GO_START.match(text), _GO_END.search(text, max(len(text) - 32, 0))
@@ -188,15 +176,14 @@ def _read_go(text: str) -> tuple[str | None, Foreign] | None:
     return "".join(_GO_SEAM.split(text[start.end() : end.start()])), "Go"
 
 
-def _read_ruby(text: str) -> tuple[str | None, Foreign] | None:
-    start = _RUBY_START.match(text)
-    at = start.end() if start is not None else 0
+def _read_ruby(text: str, at: int) -> tuple[str | None, Foreign] | None:
     words: list[str] = []
     while part := _PHRASES["ruby_part"].match(text, at):
         said = LiteralReader(part[1]).read()
         words.append(said if isinstance(said, str) else part[1][1:-1])
-        seam = _RUBY_SEAM.match(text, part.end())
-        at = seam.end() if seam is not None else part.end()
+        at = part.end()
+        if seam := _RUBY_SEAM.match(text, at):
+            at = seam.end()
     if not words or text[at:] != "]":
         return None
     return "".join(words), "JavaScript" if "=>" not in text[:40] and "'" in text[:16] else "Ruby"
@@ -356,7 +343,6 @@ def _apart(text: str) -> Iterator[ContentRepr]:
 
 
 def _read(text: str, start: int) -> ContentRepr | None:
-    """Return the content parts at an offset."""
     reader = LiteralReader(text, start)
     words: list[str] = []
     only_words = True

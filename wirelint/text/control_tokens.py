@@ -237,28 +237,18 @@ def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
 @lru_cache(maxsize=1024)
 def _known(written: str) -> tuple[str, Strength]:
     """Return the normalised spelling of a token, and its strength. A looping text repeats few tokens thousands of times."""
-    token = _spelling(written)
-    return token, _strength(token)
+    bars = _BARRED.fullmatch(written)
+    token = f"<|{bars[1]}|>" if bars is not None else written
+    # Blanks inside are a spelling of known tokens only; `<| x |>` is an operator of more than one language.
+    token = written if " " in written and token not in SURE else token
+    if token in EDGES:
+        return token, "edge"
+    if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
+        return token, "sure"
+    return token, "sure" if " " not in token and _PHRASES["template_words"].search(token[2:-2]) else "unknown"
 
 
 _BARRED = re.compile(r"<\|{1,2} ?([^|<>\s]+) ?\|{1,2}>")
-
-
-def _spelling(written: str) -> str:
-    bars = _BARRED.fullmatch(written)
-    if bars is None:
-        return written
-    # Blanks inside are a spelling of known tokens only; `<| x |>` is an operator of more than one language.
-    plain = f"<|{bars[1]}|>"
-    return plain if " " not in written or plain in SURE else written
-
-
-def _strength(token: str) -> Strength:
-    if token in EDGES:
-        return "edge"
-    if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
-        return "sure"
-    return "sure" if " " not in token and _PHRASES["template_words"].search(token[2:-2]) else "unknown"
 
 
 def _cut_token(shadow: str) -> Occurrence | None:
@@ -300,44 +290,24 @@ class _Row:
     def counts(self, position: int) -> bool:
         token = self.tokens[position]
         leading, trailing = token.end <= self.leading, token.start >= self.trailing
-        match token.strength:
-            case "sure":
-                return True
-            case "unknown":
-                # Glued to the words: with a blank between it may be a placeholder of a letter or a template.
-                glued = not self.text[token.end : token.end + 1].isspace()
-                return (leading and glued) or (trailing and not _apart(self.text, token))
-            case "edge":
-                return (
-                    self._in_a_row(position)
-                    or self._inside_out(position)
-                    or (leading and self._begins(position))
-                    or (trailing and self._ends(position))
-                )
-
-    def _begins(self, position: int) -> bool:
-        token = self.tokens[position].token
-        if token == "[INST]":
-            return self.last.get("[/INST]", -1) > position
-        if token.startswith("[") and self.text[self.tokens[position].end :][:1].isspace():
-            return False  # airports and cameras have such names; in templates the first word follows directly
-        return token in EDGE_OPENS and self.last.get(PARTNERS.get(token, ""), -1) < position
-
-    def _ends(self, position: int) -> bool:
-        token = self.tokens[position]
-        if token.token not in EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
-            return False
-        return self.first.get(PARTNERS.get(token.token, ""), position) >= position
-
-    def _inside_out(self, position: int) -> bool:
-        """Return True if a turn ends here before one began, and another begins: the text continues as both speakers.
-
-        Explanations of the template write `[INST]` first.
-        """
-        if self.tokens[position].token not in ("[INST]", "[/INST]"):
-            return False
-        opens = self.first.get("[INST]")
-        return opens is not None and self.first.get("[/INST]", opens) < opens
+        spaced = self.text[token.end : token.end + 1].isspace()
+        if token.strength == "sure":
+            return True
+        if token.strength == "unknown":  # with a blank between, it may be a placeholder of a letter or a template
+            return (leading and not spaced) or (trailing and not _apart(self.text, token))
+        name, partner = token.token, PARTNERS.get(token.token, "")
+        if name == "[INST]":
+            begins = self.last.get("[/INST]", -1) > position
+        else:  # airports and cameras have names in brackets; in templates the first word follows directly
+            named = name.startswith("[") and spaced
+            begins = name in EDGE_OPENS and not named and self.last.get(partner, -1) < position
+        ends = name in EDGE_ENDS and self.first.get(partner, position) >= position
+        ends = ends and not (_apart(self.text, token) and self.text[token.start - 1] == " ")
+        # A turn ends before one began, and another begins: the text continues as both speakers. Explanations of the
+        # template write `[INST]` first.
+        opens = self.first.get("[INST]", -1) if name in ("[INST]", "[/INST]") else -1
+        inside_out = self.first.get("[/INST]", opens) < opens
+        return self._in_a_row(position) or inside_out or (leading and begins) or (trailing and ends)
 
     def _in_a_row(self, position: int) -> bool:
         """Return True if the token is next to another one that only a template puts there."""

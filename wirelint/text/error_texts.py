@@ -43,13 +43,9 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     bare = _DECORATION.sub("", stripped, count=1)
     if _PHRASES["uncalled"].match(bare) and len(bare) <= _LONGEST:
         return True
-    if (
-        len(bare) <= _LONGEST
-        and bare.count("\n") < _MOST_LINES
-        and (
-            _misses_argument(bare, arguments) or (_PHRASES["queries"].search(name) and _PHRASES["database"].match(bare))
-        )
-    ):
+    is_short = len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES
+    queried = is_short and _PHRASES["queries"].search(name) and _PHRASES["database"].match(bare)
+    if queried or (is_short and _misses_argument(bare, arguments)):
         return True
     if reads:
         return _reports_own_failure(bare, name) or (
@@ -58,10 +54,10 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
             and _PHRASES["trace"].match(bare) is not None
         )
     if opens:
-        return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
-    if _PHRASES["trace"].match(bare):
-        return True
-    return len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES and _fails(bare, name)
+        given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
+        is_line = len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare
+        return is_line and any(value in bare for value in given) and _fails(bare, name)
+    return _PHRASES["trace"].match(bare) is not None or (is_short and _fails(bare, name))
 
 
 def breaks_data(text: str, earlier: Iterable[str], arguments: Mapping[str, Json] | None) -> bool:
@@ -88,13 +84,11 @@ def _keys(text: str) -> frozenset[str]:
 
 
 def _fails(text: str, name: str) -> bool:
-    if "\n" in text and _PHRASES["looks"].search(name):
+    looks = _PHRASES["looks"].search(name) is not None
+    if "\n" in text and looks:
         return False  # a list, even if its first line looks like an error
-    if _PHRASES["start"].match(text):
-        return True
-    return (
-        len(text) <= _LONGEST_LACK and not _PHRASES["looks"].search(name) and _PHRASES["lack"].match(text) is not None
-    )
+    lacks = len(text) <= _LONGEST_LACK and not looks and _PHRASES["lack"].match(text) is not None
+    return lacks or _PHRASES["start"].match(text) is not None
 
 
 def _reports_own_failure(text: str, name: str) -> bool:
@@ -126,14 +120,7 @@ def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
     return False
 
 
-def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Return True if a text repeats an argument."""
-    given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
-    return any(value in text for value in given)
-
-
 def _says_error(text: str) -> bool:
-    """Return True if an object holds only an error."""
     document = decode_json(text)
     if not isinstance(document, dict):
         return False

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from wirelint import lexicon
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_calls import calls_of
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.openers import cut_at
 from wirelint.dialects.reader import Reader, plain_view
 from wirelint.model import Tool
@@ -120,7 +120,10 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
         if not is_named and _INSIDE.search(shown, max(start - PAIR_REACH, 0), start):
             continue  # elements of a document, with JSON in them
         meant = is_named or (is_declared and _PHRASES["call_name"].search(names[0]) is not None)
-        if meant and _belongs(*names, body[0]):
+        # The name of the tag of the result belongs to that of the call or means a result, or the body is an object.
+        stems = [re.split(r"[_.-]", name.lower().rpartition(":")[2], maxsplit=1)[0] for name in names]
+        belongs = stems[0] == stems[1] or body[0] == "{" or _PHRASES["result_name"].search(names[1]) is not None
+        if meant and belongs:
             return Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names)
         if not is_declared or unsure is not None or any(map(_PHRASES["page"].match, names)):
             continue
@@ -128,12 +131,6 @@ def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | N
         if answered is not None and answered["close"] == names[1]:
             unsure = Invented(match["tag"], match.start("tag"), len(text), called=True, pair=names, sure=False)
     return unsure
-
-
-def _belongs(call: str, result: str, first: str) -> bool:
-    """Return True if a tag after a call is that of its result, by its name or the first character of its body."""
-    stems = [re.split(r"[_.-]", name.lower().rpartition(":")[2], maxsplit=1)[0] for name in (call, result)]
-    return stems[0] == stems[1] or _PHRASES["result_name"].search(result) is not None or first == "{"
 
 
 def _is_call(text: str, tools: Sequence[Tool]) -> tuple[bool, bool]:
@@ -208,9 +205,6 @@ def _has_body(text: str, match: re.Match[str]) -> bool:
     """Return True if text follows the marker, and it is not a mention (in quotation marks, or inside a sentence)."""
     before = text[: match.start()].rstrip(" ")
     after = text[match.end() :]
-    if before[-1:] and before[-1] in _QUOTES:
+    if before.endswith(tuple(_QUOTES)) or not after.strip():
         return False
-    if not after.strip():
-        return False
-    starts_line = not before or before.endswith(("\n", ">", "]", "|"))
-    return starts_line or after[:1] in "\n{["
+    return not before or before.endswith(("\n", ">", "]", "|")) or after[:1] in "\n{["

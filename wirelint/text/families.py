@@ -109,15 +109,8 @@ class Missing:
 
 
 def _template(table: Mapping[str, Any]) -> ChatTemplate:
-    return ChatTemplate(
-        table["family"],
-        re.compile(table["turn"]),
-        frozenset(table.get("assistant", ("assistant",))),
-        tuple(table.get("ends", ())),
-        table["header"],
-        table.get("glue", ""),
-        table.get("anywhere", False),
-    )
+    assistant, ends = frozenset(table.get("assistant", ("assistant",))), tuple(table.get("ends", ()))
+    return ChatTemplate(**{**table, "turn": re.compile(table["turn"]), "assistant": assistant, "ends": ends})
 
 
 TEMPLATES: tuple[ChatTemplate, ...] = tuple(map(_template, lexicon.load("templates")["templates"]))
@@ -130,16 +123,12 @@ def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
     """Return the template that made a prompt; None for plain text. `family`: the family of the model, if known."""
     begin = _PHRASES["beginnings"].match(prompt)
     start = begin.end() if begin is not None else 0
-    if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
-        return _of_bars(prompt, family)
-    for template in TEMPLATES:
-        if template.turn.match(prompt, start) or (template.anywhere and template.turn.search(prompt, start)):
-            return template
-    return None
-
-
-def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
-    """Return the template of a prompt with `<|user|>`, which four families use."""
+    if not prompt.startswith(("<|user|>", "<|system|>"), start):
+        for template in TEMPLATES:
+            if template.turn.match(prompt, start) or (template.anywhere and template.turn.search(prompt, start)):
+                return template
+        return None
+    # Four families use `<|user|>`.
     if "[gMASK]" in prompt[:40] or family == "glm":
         return _GLM
     if "<|end|>" in prompt:
@@ -164,9 +153,7 @@ def missing_header(prompt: str, family: str | None = None) -> Missing | None:
     bare = said.rstrip(_BLANK)
     if not _is_over(template, bare):
         return None
-    behind = said[len(bare) :]
-    glue = "" if behind or not template.glue else template.glue
-    return Missing(template, last, f"{glue}{template.header}")
+    return Missing(template, last, template.header if bare != said else f"{template.glue}{template.header}")
 
 
 def _is_over(template: ChatTemplate, said: str) -> bool:

@@ -99,7 +99,6 @@ class MarkCount:
         self._pieces = [text[kept:]]
 
     def _limit(self, text: str, marks: list[int], begin: int, end: int) -> int:
-        """Return the offset of the mark or separator that exceeds the limit."""
         weight = self._weight
         separators = [(match.start(), 1) for match in _SEPARATOR.finditer(text, begin, end)]
         places = iter(sorted([*separators, *((mark, _WEIGHT) for mark in marks)]))
@@ -160,13 +159,17 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of marks and of words, which most texts lack."""
     after: dict[str, set[str]] = {}
-    literals = ((literal[0], literal[1:].lstrip("|/ ")[:_LEAD]) for literal in _literals())
-    for bracket, lead in (*_of_dialects(), *literals):
+    leads = [(literal[0], literal[1:].lstrip("|/ ")[:_LEAD]) for literal in _literals()]
+    for opener in OPENERS.kinds[None]:
+        for one in () if has_name(opener) else expand(opener):
+            first = str(one[0])
+            leads += [(first[0], lead) for lead in first_letters((first[1:], *one[1:]))]
+    for bracket, lead in leads:
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
             after.setdefault(bracket, set()).add(lead)
     options = [
-        f"{first}(?={rest}{_GAP}{any_of(leads)})"
-        for bracket, leads in sorted(after.items())
+        f"{first}(?={rest}{_GAP}{any_of(some)})"
+        for bracket, some in sorted(after.items())
         for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
     ]
     lines = sorted(set(map(str.strip, OPENERS.heads(Anchor.LINE))) - {"{"})
@@ -174,14 +177,6 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     options += [r"<(?=<{7})", r"\[(?=\[{7})", _FENCED, _NAMED_TAG, _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
     return re.compile("|".join(options)), re.compile("|".join(words))
-
-
-def _of_dialects() -> Iterator[tuple[str, str]]:
-    for opener in OPENERS.kinds[None]:
-        if not has_name(opener):
-            for one in expand(opener):
-                first = str(one[0])
-                yield from ((first[0], lead) for lead in first_letters((first[1:], *one[1:])))
 
 
 def _literals() -> Iterator[str]:
@@ -197,20 +192,19 @@ def _literals() -> Iterator[str]:
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
     """Return the reply without the plain rests of its texts; the object itself if there are none, which is usual."""
-    choices = tuple([_choice_without_loops(choice, names) for choice in reply.choices])
-    changed = any(one is not other for one, other in zip(choices, reply.choices, strict=True))
-    return replace(reply, choices=choices) if changed else reply
+    choices: list[Choice] = []
+    for choice in reply.choices:
+        parts = tuple([_without_rest(part, names) for part in choice.parts])
+        same = all(one is other for one, other in zip(parts, choice.parts, strict=True))
+        choices.append(choice if same else replace(choice, parts=parts))
+    same = all(one is other for one, other in zip(choices, reply.choices, strict=True))
+    return reply if same else replace(reply, choices=tuple(choices))
 
 
-def _choice_without_loops(choice: Choice, names: frozenset[str]) -> Choice:
-    parts: list[Part] = []
-    changed = False
-    for part in choice.parts:
-        if isinstance(part, Text | Reasoning | Refusal) and (end := plain_from(part.text, names)) is not None:
-            part = replace(part, text=part.text[:end])
-            changed = True
-        parts.append(part)
-    return replace(choice, parts=tuple(parts)) if changed else choice
+def _without_rest(part: Part, names: frozenset[str]) -> Part:
+    if isinstance(part, Text | Reasoning | Refusal) and (end := plain_from(part.text, names)) is not None:
+        return replace(part, text=part.text[:end])
+    return part
 
 
 # An answer that continues as the user, without the tokens between the turns: `\n\nHuman: …`, a line `user`.
@@ -259,7 +253,6 @@ def find_runaway(text: str) -> Runaway | None:
 
 
 def _is_turn(rest: str, label: str) -> bool:
-    """Return True if the text after a label is a user's turn."""
     if not rest.strip():
         return label in ("Human", "USER")
     if len(rest.split(maxsplit=3)) < 3:

@@ -13,7 +13,6 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Literal, TypeAlias
 
 from wirelint import lexicon
@@ -126,20 +125,19 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
 
 def _joined(parts: Sequence[Part], request: Request) -> Iterator[Part]:
     """Yield parts. A text joins the text before it, if it completes a call of a declared tool that is cut off there."""
-    before: Text | None = None
-    for part, following in zip_longest(parts, parts[1:]):
-        if before is not None and isinstance(part, Text):
-            moved = ((len(before.text) + start, event) for start, event in part.events)
-            part = Text(before.text + part.text, before.pointer, Offsets((*before.events, *moved)))
-        before = None
-        if (
-            isinstance(part, Text)
-            and isinstance(following, Text)
-            and (place := _cut_call(part.text, request)) is not None
-        ):
-            before = part if complete_at(part.text + following.text, place, request.tools) is not None else None
-        if before is None and part is not None:
-            yield part
+    before: Part | None = None
+    for part in parts:
+        if isinstance(before, Text) and isinstance(part, Text):
+            place, text = _cut_call(before.text, request), before.text + part.text
+            if place is not None and complete_at(text, place, request.tools) is not None:
+                moved = ((len(before.text) + start, event) for start, event in part.events)
+                before = Text(text, before.pointer, Offsets((*before.events, *moved)))
+                continue
+        if before is not None:
+            yield before
+        before = part
+    if before is not None:
+        yield before
 
 
 def _cut_call(text: str, request: Request) -> int | None:
@@ -167,10 +165,8 @@ def are_too_many(text: str, tools: Sequence[Tool]) -> bool:
     if sum(map(text.count, ("`", "~~~", ">>>"))) <= MOST_MASKED:
         return False
     runs = [(run[0].start, run[-1].end) for run in siblings(text, blocks)]
-    return (
-        sum(OWN_FENCE.match(text, start) is not None or may_quote(text, start, end) for start, end in runs)
-        > MOST_MASKED
-    )
+    quoting = [OWN_FENCE.match(text, start) is not None or may_quote(text, start, end) for start, end in runs]
+    return sum(quoting) > MOST_MASKED
 
 
 def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
@@ -242,9 +238,8 @@ def judge(
     duplicate = bool(calls) and are_among(calls, choice.calls)
     whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
     allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
-    held = (
-        blocks[-1].end - blocks[0].start <= MOST_HELD
-    )  # a stream holds back no longer run, so a whole body is not repaired either
+    # A stream holds back no longer run, so a whole body is not repaired either.
+    held = blocks[-1].end - blocks[0].start <= MOST_HELD
     promotable = whole and allowed and bool(calls) and certainty != "low" and held
     return Leak(choice, part, blocks, "low" if fenced else certainty, declared, promotable, duplicate, draft, fenced)
 
@@ -261,7 +256,10 @@ def _certainty(
         ends = CONTROL.fullmatch(part.text, blocks[-1].end) is not None
         before = part.text[: blocks[0].start].rstrip()
         first = not before or before.endswith(THOUGHT_ENDS)
-        alone = first or not OWN_FENCE.match(text) or _names_recipients(request, part.text, text)
+        # Functionary's text to `all`, and then to a tool after `>>>`, is no block quote.
+        addressed = part.text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
+        recipient = addressed and text.lstrip().startswith(">>>")
+        alone = first or not OWN_FENCE.match(text) or recipient
         return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
     if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
         return None
@@ -282,16 +280,8 @@ def _certainty(
 
 def _sets_up(request: Request, text: str) -> bool:
     """Return True if the prompt defines the shape of a text: then the client reads it."""
-    marks = tuple(dict.fromkeys(match[0] for match in _PHRASES["shape_marks"].finditer(text[:_SHAPE_REACH])))[
-        :_HEADS_WANTED
-    ]
-    return bool(marks) and all(instructions_hold(request, mark) for mark in marks)
-
-
-def _names_recipients(request: Request, text: str, markup: str) -> bool:
-    """Return True for Functionary's text to `all` and then to a tool after `>>>`, which is no block quote."""
-    addressed = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
-    return addressed and markup.lstrip().startswith(">>>")
+    marks = list(dict.fromkeys(match[0] for match in _PHRASES["shape_marks"].finditer(text[:_SHAPE_REACH])))
+    return bool(marks) and all(instructions_hold(request, mark) for mark in marks[:_HEADS_WANTED])
 
 
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
@@ -319,7 +309,6 @@ def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple
 
 
 def _heads(text: str) -> tuple[str, ...]:
-    """Return the first few tags of markup without attributes, which instructions about the markup would hold too."""
     plain = html.unescape(text) if "&" in text else text
     heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
     return tuple(heads) or (plain[:16],)

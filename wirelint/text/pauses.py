@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Refusal, Reply, Text, ToolCall
+from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Reply, Text, ToolCall
 from wirelint.timing import Gap
 
 _CHARACTERS = 4
@@ -62,7 +62,9 @@ def written(reply: Reply, within: float) -> bool:
     said, thought = _count(reply.usage, _SAID), _count(reply.usage, _THOUGHT)
     tokens = (said or 0) + (thought or 0)
     if said is None:
-        tokens += sum(map(_length, reply.parts)) // _CHARACTERS
+        texts = [part.text for part in reply.parts if isinstance(part, Text | Reasoning | Refusal)]
+        texts += [part.arguments.text for part in reply.parts if isinstance(part, ToolCall)]
+        tokens += sum(map(len, texts)) // _CHARACTERS
     return tokens / _SLOWEST * 1000 >= within
 
 
@@ -72,34 +74,19 @@ def shown(choice: Choice) -> Iterator[Text | Reasoning]:
 
 
 def _at(reply: Reply, event: int) -> str:
-    """Return a few words for the content of an event."""
     for choice in reply.choices:
         for part in choice.parts:
-            if isinstance(part, ToolCall) and (_carries(part, event) or any(p.event == event for p in part.pieces)):
+            numbers = [number for _, number in part.events] if isinstance(part, Text | Reasoning | ToolCall) else []
+            numbers += [piece.event for piece in part.pieces] if isinstance(part, ToolCall) else []
+            if event in numbers and isinstance(part, ToolCall):
                 return f"a call of {part.name}" if part.name else "a call"
-            if isinstance(part, Text) and _carries(part, event):
-                return "text"
-            if isinstance(part, Reasoning) and _carries(part, event):
-                return "reasoning"
+            if event in numbers:
+                return "text" if isinstance(part, Text) else "reasoning"
         if choice.finish_event == event:
             return "the finish reason"
     said = [part.events for part in reply.parts if isinstance(part, Text | Reasoning | ToolCall)]
     first = min((first for events in said for _, first in events), default=None)
     return "the head of the message" if first is None or event < first else "an event without text"
-
-
-def _carries(part: Text | Reasoning | ToolCall, event: int) -> bool:
-    return any(number == event for _, number in part.events)
-
-
-def _length(part: Part) -> int:
-    match part:
-        case Text() | Reasoning() | Refusal():
-            return len(part.text)
-        case ToolCall():
-            return len(part.arguments.text)
-        case _:
-            return 0
 
 
 def _count(usage: Mapping[str, Json] | None, names: tuple[str, ...]) -> int | None:

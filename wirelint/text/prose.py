@@ -157,7 +157,6 @@ def mask(text: str) -> str:
 
 
 def _masked(text: str, *, html: bool = True) -> str:
-    """Mask the quoted parts of a text. `html`: mask HTML blocks too."""
     if not may_hold_spans(text):
         return text
     pieces: list[str] = []

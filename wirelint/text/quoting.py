@@ -115,7 +115,6 @@ def _parser() -> MarkdownIt:
 
 
 def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
-    """Yield the parts in a text. `starts`: the offset of each line, and of the end."""
     quoted_until = 0  # the line after the outermost block quote that is open
     for token in _parser().parse(text):
         if token.map is None or token.map[1] <= quoted_until:
@@ -126,23 +125,18 @@ def _parsed(text: str, starts: list[int]) -> Iterator[Span]:
         if kind := _KINDS.get(token.type):
             yield Span(start, end, kind)
         elif token.type == "inline" and "`" in token.content:
-            yield from _code_spans(text, start, end)
-
-
-def _code_spans(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the inline code between two offsets."""
-    runs: dict[int, list[int]] = {}
-    for run in _TICKS.finditer(text, start, end):
-        runs.setdefault(len(run[0]), []).append(run.start())
-    after = start
-    while (found := _INLINE.search(text, after, end)) is not None:
-        after = found.end()
-        size = len(found["ticks"] or "")
-        closers = runs.get(size, [])
-        place = bisect.bisect_left(closers, after)
-        if place < len(closers):
-            after = closers[place] + size
-            yield Span(found.start(), after, "inline")
+            runs: dict[int, list[int]] = {}
+            for run in _TICKS.finditer(text, start, end):
+                runs.setdefault(len(run[0]), []).append(run.start())
+            after = start
+            while (found := _INLINE.search(text, after, end)) is not None:
+                after = found.end()
+                size = len(found["ticks"] or "")
+                closers = runs.get(size, [])
+                place = bisect.bisect_left(closers, after)
+                if place < len(closers):
+                    after = closers[place] + size
+                    yield Span(found.start(), after, "inline")
 
 
 # Mentions of markup: in code, in quotation marks, or beside a word that names its kind.

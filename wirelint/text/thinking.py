@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -133,7 +133,6 @@ def _any_tag(tags: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
 
 
 def _spelt(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """Return the pattern of a tag in JSON text."""
     source = pattern.pattern.replace("(?:<|&lt;)", r"(?:<|&lt;|\\u003c|\\u003C)").replace(r"\s?/", r"\s?\\?/")
     return lexicon.lazy_pattern(source.replace("(?:>|&gt;)", r"(?:>|&gt;|\\u003e|\\u003E)"), pattern.flags)
 
@@ -202,9 +201,8 @@ def find_in_argument(text: str) -> Thinking | None:
         return None
     opened = _opened(text, [_skip_space(text, 0)])
     if opened is not None:
-        if opened.native:
-            return opened if opened.whole or _has_words(text, opened) else None
-        return opened if opened.whole and _has_words(text, opened) else None
+        words = _has_words(text, opened)
+        return opened if (opened.whole or words) and (opened.native or (opened.whole and words)) else None
     if (behind := _behind(text)) is not None:
         return behind
     closed = _closed(text, tuple(tag for tag in _ORPHANS if tag.native))
@@ -256,14 +254,10 @@ def literals(thinking: Thinking) -> tuple[str, ...]:
 
 def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
     for start in starts:
-        for tag in TAGS if _ANY_OPENER.match(text, start) else ():
-            opener = tag.opener.match(text, start)
-            if opener is None or is_mention(text, start, opener.end()):
-                continue
+        for tag, opener in _openers_at(text, start):
             closer = tag.closer.search(text, opener.end())
-            if closer is None and _PHRASES["spoken_of"].match(text, opener.end()):
-                continue
-            return _paired(tag, "opened", opener, closer, len(text))
+            if closer is not None or not _PHRASES["spoken_of"].match(text, opener.end()):
+                return _paired(tag, "opened", opener, closer, len(text))
     return None
 
 
@@ -315,10 +309,15 @@ def _residue(text: str, start: int) -> Thinking | None:
     if found := _channels(text, start):
         return found
     if (head := _PHRASES["analysis"].match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
-        return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
+        return _bare("analysis", head, None)
     if head := _THOUGHT.match(text, start):
-        return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
+        return _bare("thought", head, None)
     return None
+
+
+def _bare(name: str, head: re.Match[str], tail: re.Match[str] | None) -> Thinking:
+    stop, end = tail.span() if tail is not None else (len(head.string),) * 2
+    return Thinking(name, "residue", head.start(), end, (head.end(), stop), tail is not None, True)
 
 
 def _channels(text: str, start: int) -> Thinking | None:
@@ -329,8 +328,12 @@ def _channels(text: str, start: int) -> Thinking | None:
     lines = _PHRASES["lines"].match(text, start)
     head = lines or _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
     first = head or _PHRASES["preamble"].match(text, start)
-    if first is None:
-        return _final_alone(text, start)
+    if first is None:  # perhaps the name of the last channel alone, whose first one was in the prompt
+        last = _GLUED.search(text, start) if _FINAL_ALONE.search(text, start) else None
+        if last is None or is_mention(text, *last.span()):
+            return None
+        body = start, max(start, len(text[: last.start()].rstrip()))
+        return Thinking("assistantfinal", "closed", start, last.end(), body, True, True)
     tail = _PHRASES["final"].search(text, first.end())
     if lines and (last := _PHRASES["last_line"].search(text, lines.end(), tail.start() if tail else len(text))):
         return _bare(CHANNEL_LINES, lines, last)
@@ -340,15 +343,6 @@ def _channels(text: str, start: int) -> Thinking | None:
         end = again.end() if is_next else again.end("channel")
         return Thinking("analysis", "residue", head.start(), end, (head.end(), again.start()), True, True)
     return _bare("analysis", first, tail) if tail is not None else None
-
-
-def _final_alone(text: str, start: int) -> Thinking | None:
-    """Return the reasoning before the name of the last channel, whose first one was in the prompt."""
-    last = _GLUED.search(text, start) if _FINAL_ALONE.search(text, start) else None
-    if last is None or is_mention(text, *last.span()):
-        return None
-    body = start, max(start, len(text[: last.start()].rstrip()))
-    return Thinking("assistantfinal", "closed", start, last.end(), body, True, True)
 
 
 def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
@@ -366,10 +360,6 @@ def repeated(text: str, tag: Tag, end: int) -> int:
     return end
 
 
-def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
-    return Thinking(name, "residue", head.start(), tail.end(), (head.end(), tail.start()), True, True)
-
-
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
     """Return True if a lone closing tag is at the edge of a line or after the end of a sentence."""
     if is_mention(text, closer.start(), closer.end()):
@@ -382,13 +372,14 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
     """Return the tag that opens at an offset, and the end of its opener; None for a mention."""
-    if _ANY_OPENER.match(text, start) is None:
-        return None
-    for tag in TAGS:
+    return next(((tag, opener.end()) for tag, opener in _openers_at(text, start)), None)
+
+
+def _openers_at(text: str, start: int) -> Iterator[tuple[Tag, re.Match[str]]]:
+    for tag in TAGS if _ANY_OPENER.match(text, start) else ():
         opener = tag.opener.match(text, start)
         if opener is not None and not is_mention(text, start, opener.end()):
-            return tag, opener.end()
-    return None
+            yield tag, opener
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
