@@ -289,9 +289,8 @@ class BlockStreamWriter(ABC):
                 return self._open in self._begun  # the wire does not stop it
             case Other(frame=frame) if frame is not None and frame.data is not None:
                 source = self.parse(frame)
-                index = number(source.body.get(self.index_name))
-                block = self._wire.get((self.group_of_event(source.kind), -1 if index is None else index))
-                return block is not None and self._numbers.get(block) != index
+                block = self._block_of(source)
+                return block is not None and self._numbers.get(block) != source.body.get(self.index_name)
             case _:
                 return False
 
@@ -335,6 +334,10 @@ class BlockStreamWriter(ABC):
                     is_sent = True
                     yield from self._document(frame, source, out)
 
+    def _block_of(self, source: WireEvent) -> int | None:
+        index = number(source.body.get(self.index_name))
+        return None if index is None else self._wire.get((self.group_of_event(source.kind), index))
+
     def _resend(self, frame: Frame, source: WireEvent) -> bytes:
         """Return a document as it was written."""
         if self.is_aws and frame.raw:
@@ -350,8 +353,7 @@ class BlockStreamWriter(ABC):
             if frame.raw and (frame.data is not None or self.is_aws):
                 yield frame.raw
             return
-        index, sent = number(source.body.get(self.index_name)), source
-        block = self._wire.get((self.group_of_event(source.kind), -1 if index is None else index))
+        sent, block = source, self._block_of(source)
         if self._altered and block is not None:
             if block not in self._numbers:
                 return  # its block was removed

@@ -297,16 +297,17 @@ class Reader(BlockReader):
 # --- writers ----------------------------------------------------------------------------------------------------------
 
 
-def _block(start: Start, source: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a content block as it starts, without text. `source`: the block that the start was read from."""
+def _block(start: Start, source: Mapping[str, Json], words: str = "") -> dict[str, Json]:
+    """Return a content block with this text. `source`: the block that the start was read from."""
     match start.kind:
         case "tool_call":
+            given: Json = Arguments(words).value if words else {} if start.input is None else start.input
             made: dict[str, Json] = {"type": "tool_use", "id": start.id or "", "name": start.name or ""}
-            return {**made, **source, **made, "input": {} if start.input is None else start.input}
+            return {**made, **source, **made, "input": given}
         case "text" | "refusal":
-            return {"type": "text", "text": "", **source} | {"text": ""}
+            return {"type": "text", "text": "", **source} | {"text": words}
         case "reasoning" if start.form != "opaque":
-            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": ""}
+            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": words}
         case _:
             return dict(source)
 
@@ -361,17 +362,7 @@ class WholeWriter(BlockWholeWriter):
     finish_name = "stop_reason"
 
     def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
-        made = _block(start, source)
-        match start.kind:
-            case "tool_call" if new_text:
-                made["input"] = Arguments(new_text).value
-            case "text" | "refusal":
-                made["text"] = new_text
-            case "reasoning" if start.form != "opaque":
-                made["thinking"] = new_text
-            case _:
-                pass
-        return made
+        return _block(start, source, new_text)
 
 
 API = ApiSpec(

@@ -362,10 +362,8 @@ class Reader(ReplyReader):
     def read(self, frame: Frame) -> list[Event]:
         if self._array is None:
             self._array = self.streamed and frame.raw.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        if frame.data is None or not self.streamed:
-            events = self._bare(frame)
-            if events is not None:
-                return events
+        if (frame.data is None or not self.streamed) and (bare := self._bare(frame)) is not None:
+            return bare
         is_broken = frame.data is None and any(kind == "broken-json" for kind, _ in frame.faults)
         self._failed = self._failed or (bool(self._array) and is_broken)
         events = super().read(frame)

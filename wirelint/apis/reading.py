@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
@@ -169,16 +169,12 @@ def is_misshapen(value: Json) -> bool:
     return bool(value) and isinstance(value, (dict, list))
 
 
-class Reading(NamedTuple):
-    """The documents that a frame completed, whether it held `[DONE]`, and its violations.
+Reading: TypeAlias = tuple[list[tuple[dict[str, Json], Frame]], bool, list[Event]]
+"""The documents that a frame completed, whether it held `[DONE]`, and its violations.
 
-    Each document comes with a frame whose data is that document: the frame from the wire or, if its data is different
-    (several documents, a part of one), a new frame with the same number.
-    """
-
-    documents: list[tuple[dict[str, Json], Frame]]
-    done: bool
-    violations: list[Event]
+Each document comes with a frame whose data is that document: the frame from the wire or, if its data is different
+(several documents, a part of one), a new frame with the same number.
+"""
 
 
 class Decoded(NamedTuple):
@@ -208,18 +204,18 @@ class Documents:
         data = frame.data
         if data == DONE and self._first is None and not frame.faults:
             self.last = Decoded(frame, None)
-            return Reading([], True, [])
+            return ([], True, [])
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
             self.last = Decoded(frame, document)
-            return Reading([(document, frame)], False, [])
+            return ([(document, frame)], False, [])
         violations: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
-            return Reading([], False, violations)
+            return ([], False, violations)
         if document is not None:
-            return Reading([(document, frame)], False, violations + self.close())
+            return ([(document, frame)], False, violations + self.close())
         if data.strip() == DONE:
-            return Reading([], True, violations + self.close())
+            return ([], True, violations + self.close())
         return self._split_lines(frame, data, violations) or self._join(frame, data, violations)
 
     def _split_lines(self, frame: Frame, data: str, violations: list[Event]) -> Reading | None:
@@ -229,11 +225,11 @@ class Documents:
         whole = [(document, _part_of(frame, line)) for line in bare if (document := _decode(line)) is not None]
         if len(lines) > 1 and len(whole) == len(bare):
             lost = StreamViolation("missing-blank-line", f"{len(lines)} documents in one event", frame)
-            return Reading(whole, len(bare) < len(lines), [*violations, lost])
+            return (whole, len(bare) < len(lines), [*violations, lost])
         if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
             # `data: data: {…}`: two proxies that both frame. Strict clients read the second name as a part of the JSON.
-            return Reading(whole, not whole, [*violations, StreamViolation("doubled-field", data[:60], frame)])
-        return None if lines else Reading([], False, violations)
+            return (whole, not whole, [*violations, StreamViolation("doubled-field", data[:60], frame)])
+        return None if lines else ([], False, violations)
 
     def close(self) -> list[Event]:
         """Drop pieces that did not form a document, and return the violation."""
@@ -245,20 +241,20 @@ class Documents:
 
     def _join(self, frame: Frame, data: str, violations: list[Event]) -> Reading:
         if self._first is None and not data.lstrip().startswith("{"):
-            return Reading([], False, [*violations, StreamViolation("broken-json", data[:60], frame)])
+            return ([], False, [*violations, StreamViolation("broken-json", data[:60], frame)])
         self._first = self._first or frame
         self._pieces.append(data)
         self._size += len(data)
         if self._size > self._LONGEST_SPLIT:
-            return Reading([], False, violations + self.close())
+            return ([], False, violations + self.close())
         joined = "".join(self._pieces)
         document = _decode(joined) if len(self._pieces) > 1 else None
         if document is None:
-            return Reading([], False, violations)
+            return ([], False, violations)
         violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
         named = frame if frame.event is not None else frame._replace(event=self._first.event)
         self._pieces, self._size, self._first = [], 0, None
-        return Reading([(document, _part_of(named, joined))], False, violations)
+        return ([(document, _part_of(named, joined))], False, violations)
 
 
 def _part_of(frame: Frame, data: str) -> Frame:
@@ -290,13 +286,12 @@ class ReplyReader(ABC):
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self.documents.read(frame)
-        self.out = reading.violations
-        for document, place in reading.documents:
-            self.out += self.read_document(document, place, alone=len(reading.documents) == 1)
-        if not reading.documents and frame.data:
+        documents, done, self.out = self.documents.read(frame)
+        for document, place in documents:
+            self.out += self.read_document(document, place, alone=len(documents) == 1)
+        if not documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
-        if reading.done and self.has_done_marker:
+        if done and self.has_done_marker:
             self.is_done = True
             self.out.append(Done(frame))
         return or_other(frame, self.out)
@@ -348,17 +343,12 @@ def refusal_of(document: Mapping[str, Json]) -> Json:
     """
     beside = mapping(document.get("base_resp"))
     members = beside or document
-    if (
-        not any(text(members.get(name)) for name in _MESSAGES)
-        and not document.get("detail")
-        and not document.get("errors")
-    ):
+    if not (any(text(members.get(name)) for name in _MESSAGES) or document.get("detail") or document.get("errors")):
         return None
     status = members.get("status")
     codes = [str(members[name]).lower() for name in _CODES if isinstance(members.get(name), str | int)]
-    failed = (
-        any(code not in _SUCCESSES for code in codes) or members.get("success") is False or members.get("ok") is False
-    )
+    failed = any(code not in _SUCCESSES for code in codes)
+    failed = failed or members.get("success") is False or members.get("ok") is False
     failed = failed or (status in _FAILED if isinstance(status, str) else (number(status) or 0) >= 400)
     return dict(members) if failed or document.keys() == {"detail"} else None
 
