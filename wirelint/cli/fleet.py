@@ -1,6 +1,6 @@
 """The option `--ray`: the workers of a Ray cluster check captures, and write the tables of their findings.
 
-Theory of operation. A partition of the captures (`capture.partition`), the unit of `--jobs`, is a plain task of Ray: it
+Theory of operation. A partition of the captures (`capture.offline`), the unit of `--jobs`, is a plain task of Ray: it
 is a chain of files with a ledger, it writes its results itself, and only counts come back. Ray Data would move blocks of
 rows between steps, and here is one step.
 
@@ -29,8 +29,7 @@ import click
 import orjson
 
 from wirelint import __version__
-from wirelint.capture.offline import Checked
-from wirelint.capture.partition import Partition, partitions
+from wirelint.capture.offline import Checked, Partition, partitions
 from wirelint.capture.readers import Problem, storage
 from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged

@@ -1,6 +1,6 @@
 """Work on captures: in several processes (`--jobs`), with a progress bar on stderr if that is a terminal.
 
-Theory of operation. The unit of work is a partition of the captures (`capture.partition`), so the results do not depend on
+Theory of operation. The unit of work is a partition of the captures (`capture.offline`), so the results do not depend on
 the number of processes.
 
 The bar's total is the size of all files. The part done is exact between two files, and estimated within one by the bodies
@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, TypeVa
 import click
 from rich.filesize import decimal
 
-from wirelint.capture.offline import Checked, Report
-from wirelint.capture.partition import Change, Partition, partitions
+from wirelint.capture.offline import Change, Checked, Partition, Report, partitions
 from wirelint.capture.readers import Problem, captures_below, storage
 from wirelint.capture.record import Record
 from wirelint.cli.options import failure_text, inform

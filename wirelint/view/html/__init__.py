@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from wirelint import __version__
@@ -405,5 +404,7 @@ def _digest(text: str) -> str:
 
 def _manual(rule: Rule) -> dict[str, str]:
     """Return the code of a rule, its page on the web, and its manual as HTML: from a docstring, never from the wire."""
+    from markdown_it import MarkdownIt  # 1 MB, which the live page does not need
+
     html = Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))
     return {"code": rule.code, "page": page_url(rule.name), "html": html}
