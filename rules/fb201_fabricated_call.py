@@ -34,6 +34,8 @@ _PHRASES = Phrases("fabricated_call")
 _LONGEST_TERSE = 700
 _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
 """Kinds of action that are no side effect of a tool of another kind."""
+_MARKS = ' .!…*_"“”«»'
+"""What is around the words of a claim."""
 
 
 class FabricatedCall(Rule):
@@ -114,11 +116,13 @@ class FabricatedCall(Rule):
 
     def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
-        able = abilities(request.tools)
+        able, words = abilities(request.tools), evidence.last_words(request).casefold()
         for part in choice.parts:
             if not isinstance(part, Text) or not _may_hold_claim(part.text):
                 continue
             for number, claim in enumerate(claims(read := prose.read(part.text))):
+                if _is_users_own(part, claim, words):
+                    continue
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
                 if weight < 2 and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
@@ -130,9 +134,10 @@ class FabricatedCall(Rule):
             if not found or max(found, key=itemgetter(0))[0] < 2:
                 others = ((weight, look(read, request, able)) for look, weight in _OTHERS.items())
                 weight, other = next((one for one in others if one[1] is not None), (0, None))
-                if other is not None and not _is_explained(request):
+                if other is not None and not _is_explained(request) and not _is_users_own(part, other[0], words):
                     found.append((weight, part, *other))
-        if not found and (report := _reported(request, choice)) is not None:
+        report = None if found else _reported(request, choice)
+        if report is not None and not _is_users_own(report[0], report[1], words):
             found.append((2, *report))
         if not found:
             return
@@ -149,6 +154,11 @@ class FabricatedCall(Rule):
             severity=severity,
             confidence=confidence,
         )
+
+
+def _is_users_own(part: Text, claim: Claim, words: str) -> bool:
+    """Return True if a claim has the user's very words: "I have published my book", in a text that the user orders."""
+    return part.text[claim.start : claim.end].strip(_MARKS).casefold() in words
 
 
 def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) -> tuple[Text, Claim, Ability] | None:

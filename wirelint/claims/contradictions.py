@@ -301,9 +301,9 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
 
 
 _HELD = re.compile(
-    r"(?<![\w-])(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*(?:[\"']?(?P<number>\d+(?:\.\d+)?)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
+    r"(?<![\w-])(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*(?:[\"']?(?P<number>\d+(?:\.\d+)?|null|None)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
 )
-_ZEROS = frozenset({"0", "0.0", "[]"})
+_ZEROS = frozenset({"0", "0.0", "[]", "null", "None"})
 _OF_COUNTS = frozenset({"count", "total", "number", "num"})
 
 

@@ -129,7 +129,7 @@ def _flag_in(text: str, key: str) -> re.Match[str] | None:
     For a key of several words, the last of them in a text with all: "two of them allow pets", of `pets_allowed`.
     """
     words = [word for word in name_words(key) if len(word) >= _SHORTEST_STATE]
-    if not words or any(word in states() for word in words) or not _roots(words) <= particulars(text):
+    if not words or not states().keys().isdisjoint(name_words(key)) or not _roots(words) <= particulars(text):
         return None
     return next((one for one in _LONG_WORD.finditer(text) if _roots([one[0]]) <= _roots(words)), None)
 
