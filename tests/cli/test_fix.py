@@ -177,11 +177,16 @@ def test_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, args: list[str]
 
 
 TORN = json.dumps(record(answer="LOUD")).encode() + b'\n{"request": {"ur'
+HAR = json.dumps({"log": {"entries": [{"request": {"method": "GET", "url": "h"}}, 5]}})[:-2].encode()
+BROKEN: dict[str, tuple[bytes, str, bool]] = {
+    "text": (b"not a capture\n", "not a capture", False),
+    "torn last": (TORN, "line 2", True),
+    "flows": (b"12:garbage", "corrupt", False),
+    "HAR": (HAR, "cut off", False),
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "says", "written"), [(b"not a capture\n", "not a capture", False), (TORN, "line 2", True)]
-)
+@pytest.mark.parametrize(("content", "says", "written"), BROKEN.values(), ids=BROKEN)
 def test_bad_input_is_one_line_and_2(
     wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...], content: bytes, says: str, written: bool
 ) -> None:
