@@ -227,14 +227,10 @@ class Fold:
         self._usage: dict[str, Json] | None = None
         self._error: Json = None
         self._error_event: int | None = None
-        self._done = False
+        self.terminated = False
+        """True if the protocol's terminator has been read."""
         self._events = 0
         self._faults: list[Fault] = []
-
-    @property
-    def terminated(self) -> bool:
-        """Return True if the protocol's terminator has been read."""
-        return self._done
 
     def push(self, event: Event) -> None:
         frame = event.frame
@@ -270,7 +266,7 @@ class Fold:
                 if kind not in REPEATED or not any(one.kind == kind and one.detail == detail for one in self._faults):
                     self._faults.append(Fault(kind, number, detail))
             case Done():
-                self._done = True
+                self.terminated = True
             case Close() | Other():
                 pass
 
@@ -288,8 +284,8 @@ class Fold:
             usage=self._usage,
             error=self._error,
             streamed=self.streamed,
-            finished=stopped or self._done or not self.streamed,
-            terminated=self._done or not self.streamed,
+            finished=stopped or self.terminated or not self.streamed,
+            terminated=self.terminated or not self.streamed,
             events=self._events,
             faults=tuple(self._faults),
         )

@@ -478,7 +478,14 @@ class Request(Copied):
     def _last_spoken(self) -> int | None:
         for position in range(len(self.messages) - 1, -1, -1):
             message = self.messages[position]
-            if message.speaks and not (position and _attached(message, self.messages[position - 1])):
+            if not message.speaks:
+                continue
+            # It may only carry images and files of a tool result. Some APIs accept them only from the user role.
+            if not (
+                position
+                and self.messages[position - 1].results
+                and [one for one in message.parts if isinstance(one, Opaque)]
+            ):
                 return position
         return None
 
@@ -603,9 +610,3 @@ class Exchange(Copied):
     def ok(self) -> bool:
         """Return True if the reply can be checked: it was read, and its status is 2xx."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
-
-
-def _attached(message: Message, before: Message) -> bool:
-    """Return True if a user message only carries images and files of a tool result. Some APIs accept them only from the
-    user role."""
-    return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)

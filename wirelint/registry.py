@@ -163,7 +163,16 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
     _place(classes[0], path)
-    _check(classes[0], path)
+    rule = classes[0]
+    for field in ("severity", "layer"):
+        if not hasattr(rule, field):
+            raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
+    if rule.severity not in SEVERITIES:
+        raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
+    manual = inspect.getdoc(rule) or ""
+    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
+    if missing:
+        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
     if own:
         read_example(classes[0].case_file)
         guard(classes[0])
@@ -197,17 +206,13 @@ def _import(path: Path, *, own: bool) -> ModuleType:
 
 
 def _broken(path: Path, error: BaseException) -> RuleError:
-    line = getattr(error, "lineno", None) or _line_in(path, error)
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None) or 1
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     told = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return RuleError(f"{path}:{line}: {told}; correct the rule or remove the file")
-
-
-def _line_in(path: Path, error: BaseException) -> int:
-    import traceback
-
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return (lines[-1] if lines else None) or 1
 
 
 def _place(rule: type[Rule], path: Path) -> None:
@@ -217,18 +222,6 @@ def _place(rule: type[Rule], path: Path) -> None:
         if getattr(rule, field, value) != value:
             raise RuleError(f"{path}: {field} {getattr(rule, field)!r}; remove it: the file's name says {value!r}")
         setattr(rule, field, value)
-
-
-def _check(rule: type[Rule], path: Path) -> None:
-    for field in ("severity", "layer"):
-        if not hasattr(rule, field):
-            raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
-    if rule.severity not in SEVERITIES:
-        raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
-    manual = inspect.getdoc(rule) or ""
-    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
-    if missing:
-        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
 
 
 def safeties(rule: Rule) -> tuple[Safety, ...]:
@@ -244,9 +237,11 @@ def summary(rule: Rule) -> str:
 
 def page_url(name: str) -> str:
     """Return the address of a rule's page in the documentation; empty for a rule that wirelint does not ship."""
-    return f"{DOCUMENTATION}rules/{name}/" if name in _shipped_names() else ""
+    return f"{DOCUMENTATION}rules/{name}/" if name in shipped_names() else ""
 
 
 @cache
-def _shipped_names() -> frozenset[str]:
-    return frozenset(path.stem[6:].replace("_", "-") for path in shipped("rules").glob("[a-z]*.py"))
+def shipped_names() -> dict[str, str]:
+    """Return the codes of the shipped rules by name, from the names of their files."""
+    files = sorted(path.stem for path in shipped("rules").glob("[a-z]*.py"))
+    return {stem[6:].replace("_", "-"): stem[:5].upper() for stem in files}

@@ -91,7 +91,6 @@ class Layer:
 
 
 def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the rules in force under layers, with their severities."""
     for rule in known:
         selected, severity = True, None
         for layer in layers:
@@ -103,8 +102,6 @@ def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
 
 
 def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
-    """Return the fixes allowed under layers."""
-
     def last(name: str) -> object:
         values = (getattr(layer, name) for layer in reversed(layers))
         return next((value for value in values if value is not None), None)
@@ -144,13 +141,6 @@ def _names_in(value: str) -> tuple[str, ...]:
 # --- applicable rules -------------------------------------------------------------------------------------------------
 
 
-class Applicable(NamedTuple):
-    """A rule and those of its checks that may find a fault in an exchange."""
-
-    rule: Rule
-    checks: tuple[Check, ...]
-
-
 class Kind(NamedTuple):
     """The properties of an exchange that decide which checks can have findings."""
 
@@ -175,10 +165,11 @@ class Kind(NamedTuple):
         return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
 
 
-def applicable(rules: Iterable[Rule], kind: Kind) -> tuple[Applicable, ...]:
-    """Return the rules that can have findings, in order."""
-    found = (Applicable(rule, checks_of(rule, kind)) for rule in rules)
-    return tuple(one for one in found if one.checks)
+class Applicable(NamedTuple):
+    """A rule and those of its checks that may find a fault in an exchange."""
+
+    rule: Rule
+    checks: tuple[Check, ...]
 
 
 def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
@@ -228,8 +219,8 @@ class Scope:
         key = channel, Kind.of(exchange)
         found = self._applicable.get(key)
         if found is None:
-            found = applicable((rule for rule in self.rules if channel in rule.channels), key[1])
-            self._applicable[key] = found
+            checks = ((rule, checks_of(rule, key[1])) for rule in self.rules if channel in rule.channels)
+            found = self._applicable[key] = tuple(Applicable(rule, some) for rule, some in checks if some)
         return found
 
 
@@ -426,7 +417,7 @@ def load_rules(folders: Sequence[Path] = (), policy: Path | None = None, *, outl
     registry = Registry.load(folders, outlines=outlines)
     if policy is None:
         return registry
-    from wirelint.policy.file import load as load_policies  # 0.05 s, which few runs need
+    from wirelint.policy import load as load_policies  # 0.05 s, which few runs need
 
     return registry.under(load_policies(policy))
 

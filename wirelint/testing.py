@@ -230,7 +230,6 @@ _load_rules = functools.cache(settings.load_rules)
 
 
 def _printed(checked: Sequence[Checked]) -> str:
-    """Return the output of `wirelint check`, without colours."""
     out, counts = io.StringIO(), Statistics()
     writer = begin("full", out)
     for one in checked:

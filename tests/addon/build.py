@@ -13,7 +13,7 @@ from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
 from wirelint.addon.addon import Inspector
-from wirelint.addon.check_result import judge, read
+from wirelint.addon.annotate import judge, read
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked

@@ -64,7 +64,7 @@ def test_the_client_goes_without_a_hook(inspector: Inspector, tmp_path: Path) ->
     left, stays = pass_through(inspector, CUT), pass_through(inspector, RECORD)
     stays.client_conn = left.client_conn.copy()
     stays.client_conn.id = "another"
-    inspector._open[stays.id].recorder.client = "another"
+    inspector.open[stays.id].recorder.client = "another"
     inspector.client_disconnected(left.client_conn)
     assert (left.metadata["wirelint.end"], "wirelint.end" in stays.metadata) == ("client-left", False)
     inspector.response(stays)
@@ -140,14 +140,14 @@ def test_rules_change_while_it_runs_and_the_ledger_stays(tmp_path: Path) -> None
     inspector = Inspector()
     with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
-        ledger = inspector._engine.ledger
+        ledger = inspector.engine.ledger
         context.configure(inspector, wirelint_ignore="ST604")
         flow = pass_through(inspector, CUT)
         inspector.response(flow)
         assert flow.metadata["wirelint.findings"] == []
-        assert inspector._engine.ledger is ledger
+        assert inspector.engine.ledger is ledger
         context.configure(inspector, wirelint_captures=str(tmp_path / "others"))
-        assert inspector._engine.ledger is not ledger, "a new file begins with an empty ledger for its readers"
+        assert inspector.engine.ledger is not ledger, "a new file begins with an empty ledger for its readers"
         inspector.done()
 
 

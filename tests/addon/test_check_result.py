@@ -10,8 +10,7 @@ import sys
 from tests.addon.build import feed, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
-from wirelint.addon.annotate import annotation
-from wirelint.addon.check_result import judge, read
+from wirelint.addon.annotate import annotation, judge, read
 from wirelint.addon.log import exchange_line
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
@@ -39,7 +38,7 @@ def finding(name: str, severity: str, confidence: str = "high") -> Finding:
 WARM = """
 import re, sys
 from wirelint import lexicon
-from wirelint.addon.check_result import warm_up
+from wirelint.addon.annotate import warm_up
 from wirelint.registry import Registry
 rules, lazy = Registry.load().rules, tuple(lexicon._UNCOMPILED)
 assert len(lazy) > 500

@@ -12,9 +12,9 @@ from tests.addon.build import flow_of, head_of, pass_through
 from tests.addon.test_addon import BODY, CUT, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
-from wirelint.addon import exchange_cache
+from wirelint.addon import ui
 from wirelint.addon.addon import Inspector
-from wirelint.addon.ui import NAME, Contentview, View
+from wirelint.addon.ui import NAME
 from wirelint.engine import Engine
 from wirelint.model import Side
 
@@ -70,7 +70,7 @@ def test_what_was_judged_is_not_read_again(inspector: Inspector, monkeypatch: py
     def fail(*_: object) -> None:
         raise AssertionError("it was read again")
 
-    monkeypatch.setattr(exchange_cache, "recall", fail)
+    monkeypatch.setattr(ui, "recall", fail)
     assert "‼ error truncated-stream" in shown(flow, "response")[1]
 
 
@@ -101,7 +101,7 @@ def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
 
 
 def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_cache, "recall", lambda *_: pytest.fail("it is read along"))
+    monkeypatch.setattr(ui, "recall", lambda *_: pytest.fail("it is read along"))
     flow = flow_of(RECORD)
     inspector.request(flow)
     assert "no response bytes yet" in shown(flow, "request")[1]
@@ -110,7 +110,7 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     half = BODY[: BODY.index(b"well")]
     assert callable(flow.response.stream)
     flow.response.stream(half)
-    (found,) = inspector._open.values()
+    (found,) = inspector.open.values()
     glimpses = inspector._ui.preview
     glimpses._lend(found)
     assert flow.response.raw_content == half[:-1]
@@ -148,21 +148,20 @@ def test_what_is_no_exchange_says_so_when_the_view_is_chosen_by_hand(inspector: 
     assert "message" in shown(flow, "response", NAME)[1]
 
 
-def test_both_adapters_show_the_same(inspector: Inspector) -> None:
+def test_both_forms_show_the_same(inspector: Inspector) -> None:
     flow = ended(inspector, CUT)
-    viewer = inspector._ui._viewer
+    view = inspector._ui._view
     assert flow.response is not None
     metadata: Any = type("Metadata", (), {"flow": flow, "http_message": flow.response})()
-    new = Contentview(viewer)
-    name, lines = View(viewer)(BODY, flow=flow, http_message=flow.response, content_type=None, tcp_message=None)
+    name, lines = view(BODY, flow=flow, http_message=flow.response, content_type=None, tcp_message=None)
     spans = [line for line in lines if all(isinstance(style, str) and style for style, _ in line)]
     assert name == NAME
-    assert "\n".join("".join(text for _, text in line).rstrip() or " " for line in spans) == new.prettify(
+    assert "\n".join("".join(text for _, text in line).rstrip() or " " for line in spans) == view.prettify(
         BODY, metadata
     )
-    assert new.render_priority(BODY, metadata) > 50
-    assert View(viewer).render_priority(BODY, flow=flow, http_message=flow.response) > 50
-    assert View(viewer).render_priority(BODY, flow=None, http_message=None) < 0
+    assert view.render_priority(BODY, metadata) > 50
+    assert view.render_priority(BODY, flow=flow, http_message=flow.response) > 50
+    assert view.render_priority(BODY, flow=None, http_message=None) < 0
 
 
 @pytest.mark.parametrize(

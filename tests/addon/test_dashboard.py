@@ -14,8 +14,8 @@ from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, some
 from tests.view.html.pages import LEAK, TOOLS, record, sample
 from wirelint.addon import dashboard as server
 from wirelint.addon.dashboard import HOST, Dashboard
-from wirelint.addon.live_table import lines
 from wirelint.addon.log import Failures
+from wirelint.addon.proxy import lines
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing

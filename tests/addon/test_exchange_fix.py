@@ -90,8 +90,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
     inspector: Inspector, tmp_path: Path, coding: str, damage: str
 ) -> None:
-    assert inspector._settings is not None
-    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    assert inspector.settings is not None
+    inspector.settings = dataclasses.replace(inspector.settings, max_body=1 << 20)
     flow = answered(inspector, QUIET, content_encoding=coding)
     body = as_record(QUIET.record("openai.chat", False)).response_body or b""
     raw = PACKERS[coding](body)[:-1] if damage == "cut off" else PACKERS[coding](body + b" " * (8 << 20))
@@ -114,8 +114,8 @@ def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
 
 @pytest.mark.parametrize("coding", PACKERS)
 def test_a_request_that_swells_passes_unread(inspector: Inspector, tmp_path: Path, coding: str) -> None:
-    assert inspector._settings is not None
-    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    assert inspector.settings is not None
+    inspector.settings = dataclasses.replace(inspector.settings, max_body=1 << 20)
     record = ASKED.record("openai.chat", False)
     flow = flow_of(record)
     flow.request.headers["content-encoding"] = coding

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.addon.build import feed, recorder_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.check_result import judge
-from wirelint.addon.check_result import read as read_visit
+from wirelint.addon.annotate import judge
+from wirelint.addon.annotate import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read

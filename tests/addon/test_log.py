@@ -88,7 +88,7 @@ def test_the_lines_of_fixes(caplog: pytest.LogCaptureFixture) -> None:
 def test_levels(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "wirelint")
     log.log_exchange(MIXED)
-    log.log_failure("rule x", ValueError("two\nlines"))
+    log.Failures().log("rule x", ValueError("two\nlines"))
     levels = [record.levelno for record in caplog.records]
     assert levels == [20, 20, 30, 30, 30, 30, 10]
     assert max(levels) < logging.ERROR, "mitmproxy would stop at one while it starts"
@@ -124,7 +124,7 @@ def test_addresses_in_lines_have_no_credential(address: str, caplog: pytest.LogC
     log.set_redactor(Redactor())  # one addon before this test may have turned it off
     caplog.set_level(logging.INFO)
     log.say(f"wirelint: no answer from {address.format(token)}")
-    log.log_failure("the recorder", ValueError(address.format(token)))
+    log.Failures().log("the recorder", ValueError(address.format(token)))
     assert len(caplog.messages) == 2
     assert token not in caplog.text
     assert caplog.text.count("redacted") == 2

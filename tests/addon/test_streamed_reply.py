@@ -212,7 +212,7 @@ def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path
 
 @pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
 def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.LogCaptureFixture) -> None:
-    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    limit = inspector.settings.max_body if inspector.settings is not None else 0
     bomb = CODINGS[coding](bytes(32 << 20))
     flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
     got = feed(flow, in_pieces(bomb, 1 << 9))
@@ -224,7 +224,7 @@ def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.Lo
 
 def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) -> None:
     """Above the limit nothing is read any more, and nothing is lost."""
-    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    limit = inspector.settings.max_body if inspector.settings is not None else 0
     events = [b'data: {"choices":[{"index":0,"delta":{"content":"word %d "}}]}\n\n' % n for n in range(3000)]
     assert sum(map(len, events)) > 2 * limit
     squeezer = zlib.compressobj(wbits=31)

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from tests.addon.build import result_of_record, with_model
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
-from wirelint.addon import log, terminal_log
+from wirelint.addon import log
 from wirelint.capture.offline import Checked
 from wirelint.rule import Finding
 
@@ -50,7 +50,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
     monkeypatch.setattr(sys, "stdout", Terminal())
     logging.getLogger("wirelint").setLevel(logging.INFO)
-    terminal_log.settle()
+    log.settle()
     return out
 
 
@@ -157,12 +157,12 @@ def test_a_pipe_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(logging.getLogger(), "handlers", [TermLogHandler(out)])
     monkeypatch.setattr(logging.Formatter, "formatTime", lambda self, record, datefmt=None: "12:00:00")
-    terminal_log.settle()
+    log.settle()
     log.log_exchange(CLEAN)
     assert out.getvalue() == f"[12:00:00] {log.exchange_line(CLEAN)}\n"
 
 
 def test_settling_twice_changes_nothing(terminal: Terminal) -> None:
-    terminal_log.settle()
+    log.settle()
     log.log_exchange(CLEAN)
     assert plain(terminal.getvalue()) == SCREENS["clean"][1]

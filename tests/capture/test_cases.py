@@ -13,8 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import REGISTRY, as_record
-from wirelint.capture.cases import NoFindingError, disappointed, encode_case, expected, reproduce
-from wirelint.capture.ddmin import Budget, Shrinker, at, minimise, neutral, put
+from wirelint.capture.cases import (
+    Budget,
+    NoFindingError,
+    Shrinker,
+    at,
+    disappointed,
+    encode_case,
+    expected,
+    minimise,
+    neutral,
+    put,
+    reproduce,
+)
 from wirelint.capture.format import decode_all
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record

@@ -13,7 +13,7 @@ from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema, some
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
 from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.offline import Checked, Fixed, check, fix, true_headers
-from wirelint.capture.readers.documents import load
+from wirelint.capture.readers import load
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.replay import mended
 from wirelint.fix import AppliedFix, FixPolicy

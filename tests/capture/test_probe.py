@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.capture.test_tokens import TABLE
 from tests.selection import rotated, sampled
-from wirelint.capture import literals, streams
-from wirelint.capture.literals import Scope, find_in_json, find_in_text
+from wirelint.capture import secrets as search
+from wirelint.capture import streams
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secrets import harmless
+from wirelint.capture.secrets import Scope, find_in_json, find_in_text, harmless
 
 BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _ALPHABETS = {"base62": BASE62, "url": BASE62 + "_-", "hex": "0123456789abcdef"}
@@ -84,7 +84,7 @@ FORMS = ("openai", "anthropic", "two channels", "carriage returns", "lines")
 @contextmanager
 def without_quick_look() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(literals, "harmless", lambda _: False)
+        patch.setattr(search, "harmless", lambda _: False)
         patch.setattr(streams, "harmless", lambda _: False)
         yield
 

@@ -10,8 +10,7 @@ import jsonschema_rs
 import pytest
 
 from tests.build import some
-from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, restored
-from wirelint.capture.format import decode, encode, schema
+from wirelint.capture.format import NAMES, beside_received, beside_sent, decode, encode, restored, schema
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay

@@ -16,7 +16,7 @@ from tests.build import Assistant, Talk, Turn, User, schema
 from tests.cli.conftest import Ran, Wirelint
 from tests.cli.test_check import write
 from tests.test_registry import draft
-from wirelint.capture import partition
+from wirelint.capture import offline
 from wirelint.view import parquet
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def check(wirelint: Wirelint, tmp_path: Path) -> Callable[..., Ran]:
 def test_parts_of_a_run_are_checked_as_one(
     check: Callable[..., Ran], lines: list[Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slices: int
 ) -> None:
-    monkeypatch.setattr(partition, "_SLICE", sum(len(json.dumps(line)) for line in lines) // slices)
+    monkeypatch.setattr(offline, "_SLICE", sum(len(json.dumps(line)) for line in lines) // slices)
     _run(tmp_path / "captures", "3f2a9c11", lines, 5)
     one = check("captures", "--jobs", 1)
     assert _findings(one) == _findings(check("lines.jsonl"))
@@ -124,7 +124,7 @@ def on_ray(
     """Checks the captures of two runs on a Ray cluster of this machine."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'wirelint[ray]'")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(partition, "_SLICE", 100_000)
+    monkeypatch.setattr(offline, "_SLICE", 100_000)
     monkeypatch.setenv("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     _run(tmp_path / "captures", "3f2a9c11", lines[::2], 2)
     _run(tmp_path / "captures", "77b01c2d", lines[1::2], 2)

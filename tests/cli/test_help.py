@@ -14,8 +14,7 @@ import click
 import pytest
 
 from tests.cli.conftest import Wirelint
-from wirelint.cli import COMMANDS, EXAMPLES, GROUPS, command
-from wirelint.cli.guidance import Guided
+from wirelint.cli import COMMANDS, EXAMPLES, GROUPS, Guided, command
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -158,7 +158,7 @@ def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monk
     assert not _ANY.search(out + err), repr(_ANY.search(out + err))
     assert out or err
     holds(out)
-    monkeypatch.setattr("wirelint.cli.progress._PATIENCE", 60.0)  # a bar moves the cursor
+    monkeypatch.setattr("wirelint.cli.jobs._PATIENCE", 60.0)  # a bar moves the cursor
     drawn, told = run(arguments, monkeypatch, terminal=True)
     colours = re.compile(r"\x1b\[[0-9;]*m|" + LINK)
     assert not _ANY.search(colours.sub("", drawn + told)), repr(_ANY.search(colours.sub("", drawn + told)))

@@ -17,9 +17,8 @@ from tests.cli.test_check import CLEAN, CUT, write
 from tests.test_registry import draft
 from wirelint.capture.offline import Checked
 from wirelint.cli import jobs
-from wirelint.cli.jobs import Workers
+from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import Selection
-from wirelint.cli.progress import Bar, size_of
 
 CHECK = "    def check_reply("
 FAILS = "    def check_request(self, exchange, ledger):\n        raise SystemExit('gone')\n\n" + CHECK
@@ -72,7 +71,7 @@ def test_several_processes_give_the_results_of_one(captures: Path, wirelint: Wir
 
 
 def test_small_captures_and_standard_input_need_one_process(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_cores", lambda: 8)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: range(8), raising=False)
 
     def processes(number: int | None, *paths: str) -> int:
         return Workers(number, Bar(paths, "checking"), Selection().scopes).processes

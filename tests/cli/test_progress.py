@@ -11,8 +11,8 @@ from tests.build import Talk
 from tests.cli.test_check import write
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
-from wirelint.cli import progress
-from wirelint.cli.progress import Bar
+from wirelint.cli import jobs as progress
+from wirelint.cli.jobs import Bar
 from wirelint.view.screen import Screen
 
 RECORD = Talk(text="Hi." * 400).record("openai.chat", False)

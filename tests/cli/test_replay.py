@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
 from tests.live.harness import Upstream, replying, scripted
 from wirelint.capture.format import read_lines
+from wirelint.capture.record import Record
 from wirelint.cli import replay as replaying
+from wirelint.model import Timing
 
 pytestmark = pytest.mark.live
 
@@ -158,11 +161,13 @@ BROKEN = {
 def test_replies_that_break_off(upstream: Upstream, name: str) -> None:
     sent, why = BROKEN[name]
     upstream.default = scripted(lambda peer: peer.send(sent), lambda peer: peer.close())
-    reply = replaying.send(f"{upstream.url}/v1/chat/completions", {"content-type": "application/json"}, b"{}", 5.0)
+    url = f"{upstream.url}/v1/chat/completions"
+    job = replaying._Job("job", "a", 1, "openai.chat", "m", url, {"content-type": "application/json"}, b"{}")
+    reply = replaying.send(job, 5.0)
     assert reply.end == "upstream-died"
     assert why in (reply.error or ""), reply.error
     kept = {"length": b"data: {}\n\n", "chunks": b"data: {}\n\nda"}
-    assert bytes(reply.body) == kept.get(name, b"")
+    assert (reply.response_body or b"") == kept.get(name, b"")
 
 
 def test_a_redirect_is_not_followed(wirelint: Wirelint, tmp_path: Path, upstream: Upstream) -> None:
@@ -178,10 +183,11 @@ def test_money_is_counted(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytes
     body = json.dumps({"object": "chat.completion", "choices": [{"index": 0, **said}], "usage": usage}).encode()
     sent: list[str] = []
 
-    def answer(url: str, headers: dict[str, str], _body: bytes, _timeout: float) -> replaying._Reply:
-        sent.append(headers["authorization"])
-        head = (("content-type", "application/json"),)
-        return replaying._Reply(1_760_000_000.0, 200, head, bytearray(body), [(1.0, len(body))], 1.0, 2.0)
+    def answer(job: replaying._Job, _timeout: float) -> Record:
+        sent.append(job.headers["authorization"])
+        made = Record(job.of, "POST", job.url, tuple(job.headers.items()), job.body, 200, end="complete")
+        head, timing = (("content-type", "application/json"),), Timing(1_760_000_000.0, 1.0, None, 2.0)
+        return replace(made, response_headers=head, response_body=body, chunks=((1.0, len(body)),), timing=timing)
 
     monkeypatch.setattr(replaying, "send", answer)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -31,7 +31,7 @@ from tests.fuzz import bodies
 from tests.live.harness import Client, Peer, Proxy, Script, Upstream, replying, running, scripted
 from wirelint.capture.record import Record
 from wirelint.capture.replay import begin
-from wirelint.mock.tools import PATH as MCP_PATH
+from wirelint.mock.service import TOOLS_PATH as MCP_PATH
 
 ID = "x-test-id"
 WORKERS = 6

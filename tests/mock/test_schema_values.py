@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from wirelint.mock.schema_values import Topic, make_arguments
+from wirelint.mock.plan import Topic, make_arguments
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_values.json").read_text(encoding="utf-8"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tables import rows, tables
-from wirelint.policy.file import load, parse
+from wirelint.policy import load, parse
 from wirelint.tables import ConfigError
 
 TABLES = tables(__file__)

@@ -7,9 +7,7 @@ from typing import Any
 
 from tests.tables import rows, tables
 from wirelint.arguments.argument_markup import Gone
-from wirelint.policy import Outcome, Policies
-from wirelint.policy.checks import Kind, RealDisk
-from wirelint.policy.file import parse
+from wirelint.policy import Kind, Outcome, Policies, RealDisk, parse
 
 TABLES = tables(__file__)
 

@@ -12,7 +12,7 @@ from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
-from wirelint.policy.file import parse
+from wirelint.policy import parse
 from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, schema, sse
 from wirelint.capture.offline import Checked, check
-from wirelint.view.evidence import Evidence, Source, excerpt_lines, windowed
+from wirelint.view.bodies import Evidence, Source, excerpt_lines, windowed
 
 NOTES = {"search_notes": schema(query="string")}
 ASK = (User("Search my notes."),)

@@ -14,10 +14,10 @@ from wirelint.fix import FixPolicy
 from wirelint.view.scorecard import section
 from wirelint.view.scores import (
     Card,
-    Cards,
     Comparison,
     Observation,
     Outcome,
+    cards_of,
     compare,
     observe,
     request_key,
@@ -64,7 +64,6 @@ def test_what_becomes_of_a_reply(
 
 
 def test_cards_by_provider_and_model() -> None:
-    cards = Cards()
     records = [
         talk(GOOD).record("openai.chat", False),
         talk(Call("tide", {})).record("openai.chat", True),
@@ -74,10 +73,9 @@ def test_cards_by_provider_and_model() -> None:
     named = talk(GOOD).record("openai.chat", False)
     named["response"]["body"] = named["response"]["body"].replace("{", '{"provider": "Nordlicht", ', 1)
     unknown = {"request": {"url": "http://llm.test/feed", "body": {"a": 1}}, "response": {"body": {"b": 2}}}
-    for record in [*records, named, unknown]:
-        cards.add(observe(checked(record)))
-    assert cards.left_out == 1
-    found = {(card.provider, card.model): card for card in cards.ordered()}
+    seen = [observe(checked(record)) for record in [*records, named, unknown]]
+    assert seen[-1] is None
+    found = {(card.provider, card.model): card for card in cards_of(filter(None, seen))}
     assert list(found) == [("llm.test", "acme-1"), ("llm.test", "acme-2"), ("llm.test (Nordlicht)", "acme-1")]
     card = found["llm.test", "acme-1"]
     assert (card.exchanges, card.failed, card.replies, card.streamed) == (3, 1, 2, 1)
@@ -106,8 +104,8 @@ def run(*replies: Talk, api: str = "openai.chat", stream: bool = False) -> list[
     return [one for one in check(records, ()) if isinstance(one, Checked)]
 
 
-def keyed(items: list[Checked]) -> list[Observation | None]:
-    return [observe(one, keyed=True) for one in items]
+def keyed(items: list[Checked]) -> list[Observation]:
+    return [some(observe(one, keyed=True)) for one in items]
 
 
 def ask(port: str, *calls: Call, text: str = "", **more: Any) -> Talk:

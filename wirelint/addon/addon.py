@@ -22,35 +22,42 @@ import functools
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Concatenate, ParamSpec
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
-from wirelint.addon import mitm_compat, options, terminal_log
-from wirelint.addon.annotate import annotate, annotation, capture, mark_failure
-from wirelint.addon.check_result import Reading, judge, read, unchecked_result, warm_up, with_faults
-from wirelint.addon.classify import (
-    EndedExchange,
-    IgnoreHeader,
-    are_flows_read_at_once,
-    may_be_ours,
-    note_unknown,
-    open_recorder,
-    open_unread,
+from wirelint.addon import log, mitm_compat, options
+from wirelint.addon.annotate import (
+    Reading,
+    annotate,
+    annotation,
+    capture,
+    judge,
+    mark_failure,
+    read,
+    unchecked_result,
+    warm_up,
+    with_faults,
 )
-from wirelint.addon.exchange_cache import AddonState
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
-from wirelint.addon.otlp import Telemetry
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
-from wirelint.addon.reload import Reload
+from wirelint.addon.options import Reload
+from wirelint.addon.recorder import (
+    EndedExchange,
+    ExchangeRecorder,
+    OpenExchange,
+    may_be_ours,
+    note_unknown,
+    open_recorder,
+    open_unread,
+    take_ignore_header,
+)
 from wirelint.addon.streamed_reply import HttpReply, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
@@ -58,14 +65,18 @@ from wirelint.addon.websocket import WebSockets
 from wirelint.capture.offline import Checked, check_record
 from wirelint.capture.readers.flows import end_of, headers_of, records_of
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Store
+from wirelint.capture.store import MAX_AGE, Shipper, Store
 from wirelint.engine import Engine
 from wirelint.model import End, Exchange, Json
 from wirelint.registry import shipped
 from wirelint.rule import Finding, Rule
+from wirelint.settings import HEADER
 from wirelint.state.ledger import Ledger
 from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
+
+if TYPE_CHECKING:
+    from wirelint.addon.otlp import Telemetry
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
 _MOST_OPEN = 4096
@@ -82,24 +93,12 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
         try:
             hook(self, *args, **kwargs)
         except Exception as error:  # fail open
-            self._failures.log(f"the hook {hook.__name__}", error)
+            self.failures.log(f"the hook {hook.__name__}", error)
             flow = next((argument for argument in args if isinstance(argument, http.HTTPFlow)), None)
             if flow is not None:
                 self._add_failure(flow, f"the hook {hook.__name__}", error)
 
     return run
-
-
-def _store(settings: options.Settings, folder: Path, redactor: Redactor) -> Store:
-    def report(text: str) -> None:
-        say(f"wirelint: {text}")
-
-    if not settings.ship:
-        return Store(folder, redactor, report=report)
-    from wirelint.capture.ship import Shipper  # not on Windows
-
-    shipper = Shipper(folder, settings.ship, report)
-    return Store(folder, redactor, report=report, max_part_age=settings.ship_every, shipper=shipper)
 
 
 class Inspector:
@@ -108,32 +107,25 @@ class Inspector:
     name = "wirelint"
 
     def __init__(self) -> None:
-        self._settings: options.Settings | None = None
-        self._engine = Engine(())
-        self._redactor = Redactor()
+        self.settings: options.Settings | None = None
+        self.engine = Engine(())
+        self.redactor = Redactor()
         self._store: Store | None = None
         self.runs: list[str] = []
         """The ends of the names of the folders with captures."""
         self._telemetry: Telemetry | None = None
-        self._open: OrderedDict[str, OpenExchange] = OrderedDict()
-        self._failures = Failures()
+        self.open: OrderedDict[str, OpenExchange] = OrderedDict()
+        self.failures = Failures()
         self._queue: IdleQueue[EndedExchange] = IdleQueue(
             lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
         )
-        self._ledger = CurrentLedger(lambda: self._engine.ledger, self._queue.drain)
-        state = AddonState(
-            self._open.get, self._queue.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
-        )
-        self._ui = UserInterface(state, self._open.values, lambda: self._sockets.under_way(), self._failures)
-        self._ignore_header = IgnoreHeader(
-            lambda: self._settings.known if self._settings is not None else None, self._failures
-        )
-        self._timeouts = Timeouts(
-            lambda: (*self._open.values(), *self._sockets.under_way()), self._announce, self._failures
-        )
-        self._mcp_streams = McpStreams(self._open, self._settle, self._ledger, self._failures)
-        self._sockets = WebSockets(self._settle, self._ledger, self._failures)
-        self._reload = Reload(self._apply, self._failures)
+        self._ledger = CurrentLedger(lambda: self.engine.ledger, self._queue.drain)
+        self._ui = UserInterface(self)
+        self._ignored_names: set[str] = set()
+        self._timeouts = Timeouts(self.under_way, self._announce, self.failures)
+        self._mcp_streams = McpStreams(self.open, self._settle, self._ledger, self.failures)
+        self._sockets = WebSockets(self._settle, self._ledger, self.failures)
+        self._reload = Reload(self._apply, self.failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -162,22 +154,22 @@ class Inspector:
 
     def running(self) -> None:
         self._running = True
-        terminal_log.settle()
+        log.settle()
         self._reload.start()
-        if self._settings is not None:
-            self._ui.serve(self._settings.dashboard)
-            shipped_rules = [rule for rule in self._settings.rules if rule.case_file.parent == shipped("rules")]
+        if self.settings is not None:
+            self._ui.serve(self.settings.dashboard)
+            shipped_rules = [rule for rule in self.settings.rules if rule.case_file.parent == shipped("rules")]
             threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
 
     def _warm_up(self, rules: Sequence[Rule]) -> None:
-        with self._failures.caught("compiling the patterns"):
+        with self.failures.caught("compiling the patterns"):
             warm_up(rules)
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
         self._reload.stop()
         self._timeouts.close()
-        for found in tuple(self._open.values()):
+        for found in tuple(self.open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
         self._queue.drain()
@@ -185,6 +177,15 @@ class Inspector:
         self._ui.done()
         if self._telemetry is not None:
             self._telemetry.close()
+
+    def drain(self) -> None:
+        """Finish the exchanges that have ended."""
+        self._queue.drain()
+
+    def under_way(self) -> Iterator[OpenExchange]:
+        """Yield the exchanges in progress."""
+        yield from tuple(self.open.values())
+        yield from self._sockets.under_way()
 
     @property
     def complaint(self) -> str:
@@ -218,26 +219,26 @@ class Inspector:
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
-        return len(self._open) + len(self._queue) + self._sockets.open + waiting
+        return len(self.open) + len(self._queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> bool:
         """Put settings in force for exchanges that begin now. Return False if they are in force already."""
-        if settings == self._settings:
+        if settings == self.settings:
             return False
         self._queue.drain()  # ended exchanges are redacted and captured with the old settings
-        before, self._settings = self._settings, settings
+        before, self.settings = self.settings, settings
         if self._running:
             self._ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
-            self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
-            for found in self._open.values():
+            self.engine = Engine(settings.rules, self.engine.ledger, self.failures.rule)
+            for found in self.open.values():
                 if found.recorder.method == "GET":  # an MCP stream, whose parts are exchanges
                     found.recorder.rules = settings.rules
-            self._timeouts.follow(self._engine)
+            self._timeouts.follow(self.engine)
         if before is None or before.redact != settings.redact:
-            self._redactor = Redactor(enabled=settings.redact)
-            set_redactor(self._redactor)
+            self.redactor = Redactor(enabled=settings.redact)
+            set_redactor(self.redactor)
         if before is None or (before.otlp, before.otlp_content) != (settings.otlp, settings.otlp_content):
             self._export(settings)
         names = ("captures", "redact", "ship", "ship_every")
@@ -245,8 +246,11 @@ class Inspector:
             self._close_store()
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
-                self._engine.ledger = Ledger()
-                self._store = _store(settings, settings.captures, self._redactor)
+                self.engine.ledger = Ledger()
+                report = lambda text: say(f"wirelint: {text}")  # noqa: E731
+                shipper = Shipper(settings.captures, settings.ship, report) if settings.ship else None
+                age = settings.ship_every if settings.ship else MAX_AGE
+                self._store = Store(settings.captures, self.redactor, report=report, max_part_age=age, shipper=shipper)
                 self.runs.append(self._store.run)
         return True
 
@@ -256,6 +260,8 @@ class Inspector:
         if before is not None:
             before.close(wait=0)
         if settings.otlp:
+            from wirelint.addon.otlp import Telemetry
+
             self._telemetry = Telemetry(
                 settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
             )
@@ -263,23 +269,24 @@ class Inspector:
     def _close_store(self, *, flush: bool = False) -> None:
         store, self._store = self._store, None
         if store is not None:
-            with self._failures.caught("closing the captures"):
+            with self.failures.caught("closing the captures"):
                 store.close(flush=flush)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
-        self._ignore_header.begins(flow)
-        self._ui.retention.begins(flow)
+        with self.failures.caught(f"taking off {HEADER}"):
+            take_ignore_header(flow, self.settings.known if self.settings is not None else None, self._ignored_names)
+        self._ui.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._ui.retention.begins(flow)
+        self._ui.begins(flow)
 
     udp_start = dns_request = tcp_start
 
     @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:
-        if self._settings is None:
+        if self.settings is None:
             return
         if not flow.live:
             self._check_loaded(flow)
@@ -288,17 +295,17 @@ class Inspector:
             return
         body, large = None, False
         try:
-            body = body_of(flow.request, self._settings.max_body)
+            body = body_of(flow.request, self.settings.max_body)
         except TooLargeError:
             large = True
-        if body is None or len(body) > self._settings.max_body:
-            unread = open_unread(flow, self._settings, large=large or body is not None)
+        if body is None or len(body) > self.settings.max_body:
+            unread = open_unread(flow, self.settings, large=large or body is not None)
             if unread is not None:
                 self._remember(flow, unread)
             return
-        recorder = open_recorder(flow, body, self._settings)
+        recorder = open_recorder(flow, body, self.settings)
         # After a failure the reply is still passed on as it comes, and captured.
-        with self._failures.caught("reading the request", recorder):
+        with self.failures.caught("reading the request", recorder):
             recorder.begin_session(later=not recorder.rules.repair)
             if recorder.rules.repair and recorder.session is not None:
                 recorder.session.read_request()
@@ -307,24 +314,24 @@ class Inspector:
         fixer = None
         if recorder.rules.repair and not recorder.unknown_reason:
             streams = self._mcp_streams.streams
-            made = ExchangeFixer(flow, recorder, self._settings, self._ledger, self._failures, streams)
+            made = ExchangeFixer(flow, recorder, self.settings, self._ledger, self.failures, streams)
             fixer = made if made.begin() else None
         self._remember(flow, recorder, fixer)
 
     @_fail_open
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        if flow.id not in self._open or flow.response is None:
+        if flow.id not in self.open or flow.response is None:
             return
-        recorder, _, fixer = self._open[flow.id]
+        recorder, _, fixer = self.open[flow.id]
         before = flow.response.stream
         # A reply that is here already (made by an addon) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self._failures):
+        if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self.failures):
             streamed = False
-        reply = HttpReply(flow, recorder, self._failures, before if callable(before) else None)
+        reply = HttpReply(flow, recorder, self.failures, before if callable(before) else None)
         if streamed:
             flow.response.stream = reply
-        with self._failures.caught("reading the head of the reply", recorder):
+        with self.failures.caught("reading the head of the reply", recorder):
             recorder.respond(flow.response.status_code, headers_of(flow.response))
         self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
         if streamed and fixer is not None:
@@ -332,8 +339,8 @@ class Inspector:
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
-        if flow.id in self._open and flow.response is not None:
-            recorder, _, fixer = self._open[flow.id]
+        if flow.id in self.open and flow.response is not None:
+            recorder, _, fixer = self.open[flow.id]
             if flow.response.raw_content is not None:
                 recorder.settle_body(flow.response.raw_content)
             if fixer is not None:
@@ -346,8 +353,8 @@ class Inspector:
 
     @_fail_open
     def websocket_message(self, flow: http.HTTPFlow) -> None:
-        if self._settings is not None and flow.live:
-            self._sockets.message(flow, self._settings)
+        if self.settings is not None and flow.live:
+            self._sockets.message(flow, self.settings)
             self._timeouts.wake()
 
     @_fail_open
@@ -357,7 +364,7 @@ class Inspector:
     @_fail_open
     def client_disconnected(self, client: connection.Client) -> None:
         """Finish exchanges for which a crashed layer called neither `response` nor `error`."""
-        for found in tuple(self._open.values()):
+        for found in tuple(self.open.values()):
             if found.recorder.client == client.id:
                 self._sweep(found.flow, "client-left", _NO_END_HOOK)
         self._sockets.sweep(client, _NO_END_HOOK)
@@ -365,11 +372,11 @@ class Inspector:
     # --- one exchange ----------------------------------------------------------------------------------------------
 
     def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
-        self._open[flow.id] = OpenExchange(recorder, flow, fixer)
+        self.open[flow.id] = OpenExchange(recorder, flow, fixer)
         self._timeouts.wake()
         self._ui.preview.wake()
-        while len(self._open) > _MOST_OPEN:
-            oldest = next(iter(self._open.values()))
+        while len(self.open) > _MOST_OPEN:
+            oldest = next(iter(self.open.values()))
             oldest.recorder.mark_unread("too many open exchanges; this one is no longer watched")
             self._sweep(oldest.flow, "unread", None)
 
@@ -379,8 +386,7 @@ class Inspector:
         self._end(flow, end, error)
 
     def _end(self, flow: http.HTTPFlow, end: End | None = None, error: str | None = None) -> None:
-        """End an exchange; the second call for a flow has no effect."""
-        found = self._open.pop(flow.id, None)
+        found = self.open.pop(flow.id, None)
         if found is None:
             return
         recorder = found.recorder
@@ -389,50 +395,48 @@ class Inspector:
             end, error = end_of(flow), flow.error.msg if flow.error is not None else None
             if recorder.broken_reason:
                 end, error = "upstream-died", recorder.broken_reason
-        finish_body(flow, recorder, found.fixer, self._failures)
+        finish_body(flow, recorder, found.fixer, self.failures)
         self._settle(EndedExchange(recorder, flow, end, error, recorder.now()))
 
     def _settle(self, ended: EndedExchange) -> None:
-        if self._may_wait(ended.recorder):
-            self._queue.put(ended, ended.recorder.size)
+        """Finish an exchange, or queue it if other traffic comes first and no one needs the result at once."""
+        recorder = ended.recorder
+        # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
+        names = ("save_stream_file", "hardump", "dumper_filter")
+        is_read_at_once = any(getattr(ctx.options, name, None) for name in names)
+        if not is_read_at_once and (self._queue or self.is_busy() or recorder.size >= LARGE):
+            self._queue.put(ended, recorder.size)
         else:
             self._queue.drain()
             self._finish(ended, self._read_ended(ended))
 
-    def _may_wait(self, recorder: ExchangeRecorder) -> bool:
-        """Return True if other traffic comes first and no one needs the result at once."""
-        if are_flows_read_at_once(ctx.options):
-            return False
-        return bool(self._queue) or self.is_busy() or recorder.size >= LARGE
-
     def is_busy(self) -> bool:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
-        return any(found.recorder.method != "GET" for found in self._open.values())
+        return any(found.recorder.method != "GET" for found in self.open.values())
 
     def _catch_up(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         try:
             self._finish(ended, reading)
         except Exception as error:  # fail open
-            self._failures.log("the end of an exchange", error)
+            self.failures.log("the end of an exchange", error)
             self._add_failure(ended.flow, "the end of an exchange", error)
         self._ui.show(ended.flow)
 
     def _announce(self, found: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
-        """Report findings of an exchange that is still open."""
-        with self._failures.caught("telling of an open exchange", found.recorder, readable=True):
-            announce(found.flow, found.recorder, exchange, findings, self._redactor)
+        with self.failures.caught("telling of an open exchange", found.recorder, readable=True):
+            announce(found.flow, found.recorder, exchange, findings, self.redactor)
         self._ui.show(found.flow)
 
     def _finish(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         recorder, flow = ended.recorder, ended.flow
         try:
-            self._failures.log_handled(recorder.faults)
+            self.failures.log_handled(recorder.faults)
             checked = self._judge(ended, reading)
             known = len(recorder.faults)
-            with self._failures.caught("writing the capture", recorder):
+            with self.failures.caught("writing the capture", recorder):
                 if self._store is not None:
                     capture(self._store, flow, checked)
-            with self._failures.caught("logging the exchange", recorder):
+            with self.failures.caught("logging the exchange", recorder):
                 log_exchange(with_faults(checked, recorder.faults[known:]))
             checked = with_faults(checked, recorder.faults[known:])
             withdraw(flow, recorder)
@@ -447,7 +451,7 @@ class Inspector:
         """Check, log and annotate the exchanges of a flow from a file."""
         self._queue.drain()
         for record in records_of(flow):
-            checked = check_record(self._redactor.record(record), self._engine, self._failures.log)
+            checked = check_record(self.redactor.record(record), self.engine, self.failures.log)
             if checked.because:
                 notes: list[Json] = [*record.notes, f"not checked: {checked.because}"]
                 checked = dataclasses.replace(checked, record=checked.record.but(annotations={"notes": notes}))
@@ -461,15 +465,15 @@ class Inspector:
         """Read and redact an exchange that has ended. Never raises."""
         recorder = ended.recorder
         session, recorder.session = recorder.session, None
-        with self._failures.caught("reading the request", recorder):
+        with self.failures.caught("reading the request", recorder):
             if session is not None:
                 session.read_request()
             recorder.session = session
-        with self._failures.caught("reading the reply", recorder):
+        with self.failures.caught("reading the reply", recorder):
             recorder.is_held = False
             recorder.catch_up()
         try:
-            return read(recorder, ended.end, ended.error, ended.duration, self._redactor)
+            return read(recorder, ended.end, ended.error, ended.duration, self.redactor)
         except Exception as error:  # fail open
             return error
 
@@ -478,17 +482,17 @@ class Inspector:
         try:
             if isinstance(reading, Exception):
                 raise reading
-            return judge(recorder, reading, self._engine, self._redactor)
+            return judge(recorder, reading, self.engine, self.redactor)
         except Exception as failure:  # fail open
-            self._failures.fail(recorder, "judging the exchange", failure)
-        return unchecked_result(recorder, ended.end, ended.error, self._redactor)
+            self.failures.fail(recorder, "judging the exchange", failure)
+        return unchecked_result(recorder, ended.end, ended.error, self.redactor)
 
     # --- failures --------------------------------------------------------------------------------------------------
 
     def _add_failure(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
         """Add a failure to the exchange if it is still open, else to the flow."""
-        with self._failures.caught("marking a flow"):
-            if flow.id in self._open:
-                self._open[flow.id].recorder.add_fault(culprit, error)
+        with self.failures.caught("marking a flow"):
+            if flow.id in self.open:
+                self.open[flow.id].recorder.add_fault(culprit, error)
             else:
                 mark_failure(flow, culprit)

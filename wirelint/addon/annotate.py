@@ -1,9 +1,12 @@
-"""Annotation of flows (comment, marker, metadata), and copies of flows for `flows.mitm`.
+"""Check of an exchange that has ended; annotation of its flow (comment, marker, metadata); and its copy for `flows.mitm`.
+
+Findings are a function of the captured bytes. If redaction changes a body, the exchange is parsed again from the
+redacted bytes, so that no finding quotes a secret, the ledger equals that of a reader of the captures, and `wirelint
+check` agrees with the live run. Otherwise the parse made in transit is used.
 
 mitmweb's comment column shows about twenty characters, so a comment begins with the worst finding, the model and the
-tokens. Filters use metadata
-(`~meta xml-leak`) and flow files keep it; mitmproxy can save plain values only. Markers are ‼ and ⚠, which every font
-has.
+tokens. Filters use metadata (`~meta xml-leak`) and flow files keep it; mitmproxy can save plain values only. Markers are
+‼ and ⚠, which every font has.
 
 A captured copy is redacted and its bodies are decoded. It shows the received messages, as all captures do; the sent
 ones are in its metadata. An incomplete exchange has the response header `x-wirelint-end`, which a HAR keeps, and no
@@ -13,23 +16,30 @@ a HAR twice."""
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mitmproxy import http
 
-from wirelint.addon.check_result import names_of
-from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
-from wirelint.capture.format import encode
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.capture.format import NAMES, beside_received, beside_sent, encode, times_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import END_HEADER
 from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.store import Piece, Store
+from wirelint.capture.streams import StreamStrings
 from wirelint.capture.writers.flows import flow_bytes, make_flow
-from wirelint.engine import INTERNAL_NAME
-from wirelint.model import Json
+from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
+from wirelint.lexicon import compile_patterns
+from wirelint.model import End, Exchange, Json, Timing
 from wirelint.prices import tokens_of
+from wirelint.rule import SEVERITIES, Finding, Rule
+from wirelint.state.ledger import Unnamed
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import annotations_of, flat, worst
 
@@ -44,7 +54,7 @@ _PREFIX = "wirelint."
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """Comment, marker and metadata of a flow, without the other side of a changed exchange (`flow_metadata`)."""
+    """Comment, marker and metadata of a flow, without the other side of a changed exchange (`capture.format`)."""
 
     comment: str
     marker: str
@@ -62,7 +72,7 @@ def annotation(checked: Checked) -> Annotation:
         "api": checked.api,
         "model": checked.model[:200],
         "end": "open" if checked.is_open else record.end,
-        "detail": _details(checked) if names else [],
+        "detail": [_detail(checked, finding) for finding in checked.findings[:_DETAILS]],
     }
     if exchange is not None and exchange.conversation is not None:
         metadata["conversation"] = exchange.conversation
@@ -77,13 +87,10 @@ def annotation(checked: Checked) -> Annotation:
     return Annotation(_comment(checked, names), MARKERS.get(highest, ""), prefixed(metadata))
 
 
-def _details(checked: Checked) -> list[Json]:
-    details: list[Json] = []
-    for finding in checked.findings[:_DETAILS]:
-        detail = flat(checked, finding)
-        shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
-        details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
-    return details
+def _detail(checked: Checked, finding: Finding) -> Json:
+    detail = flat(checked, finding)
+    names = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
+    return {**{name: detail[name] for name in names}, "message": finding.message[:_MESSAGE]}
 
 
 def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
@@ -205,3 +212,120 @@ def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
         pieces.append(Piece("flows.mitm", captured_copy(flow, record, annotation(checked))))
     finally:  # a flow that cannot be copied costs its own file alone
         store.put(*pieces, size=size)
+
+
+_SAMPLE = Record(
+    "sample",
+    "POST",
+    "https://localhost/v1/chat/completions",
+    request_body=b"""{"model": "sample", "messages": [{"role": "user", "content": "Please send it."}], "tools": [
+    {"type": "function", "function": {"name": "send_mail", "parameters": {"type": "object", "properties": {}}}}]}""",
+    status=200,
+    response_body=b"""{"choices": [{"index": 0, "finish_reason": "stop", "message":
+    {"role": "assistant", "content": "I've sent the mail `now` for 5 USD. <tool_call>"}}, {"index": 1, "finish_reason":
+    "tool_calls", "message": {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function":
+    {"name": "send_mail", "arguments": "{'to': 'Ann'"}}]}}]}""",
+    end="complete",
+)
+"""A reply with a claim, a number, code, the beginning of markup, and arguments that are no JSON."""
+
+
+class Reading(NamedTuple):
+    """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
+
+    record: Record
+    exchange: Exchange | None
+
+
+def read(
+    recorder: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor
+) -> Reading:
+    """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
+    errors."""
+    session, exchange = recorder.session, None
+    if session is not None and recorder.is_readable:
+        if recorder.status is None:
+            # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
+            session.respond(None, {})
+        exchange = session.finish(end, error=error)
+        recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
+    timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
+    record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+    strings = StreamStrings()
+    delivered = delivered_reply(record, strings) if exchange is not None else None
+    clean = redactor.record(record, recorder.strings, strings)
+    if exchange is not None:
+        if delivered is not None and record.delivered != clean.delivered:
+            delivered = delivered_reply(clean)
+        same = clean.request_body == record.request_body and clean.response_body == record.response_body
+        if recorder.must_reread or not same:
+            return Reading(clean, replay(clean))
+        redacted = exchange.but(
+            url=clean.url,
+            request_headers=lower(clean.request_headers),
+            response_headers=lower(clean.response_headers),
+            error=clean.error,
+            timing=clean.timing,
+            delivered=delivered,
+        )
+        exchange = Unnamed.of(redacted)  # a redacted value may name the session of a client
+    return Reading(clean, exchange)
+
+
+def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
+    """Check an ended exchange. Raises the errors of the engine."""
+    clean, exchange = reading
+    findings = _faults(recorder, redactor)
+    if exchange is not None:
+        if clean.notes or exchange.notes:
+            exchange = exchange.but(notes=clean.notes)
+        exchange = engine.ledger.place(exchange)
+        findings += engine.check(exchange, rules=recorder.rules)
+    elif recorder.is_readable and not recorder.is_unread:
+        findings.append(
+            internal("reading the exchange without its secrets", ValueError("it has no known API without them"))
+        )
+    return _result(recorder, clean, exchange, findings, redactor)
+
+
+def warm_up(rules: Sequence[Rule]) -> None:
+    """Compile all patterns and judge a sample; safe in a thread.
+
+    Patterns are compiled and some modules imported at their first use, which would hold up all traffic for 0.1 s.
+    """
+    compile_patterns()
+    exchange = replay(_SAMPLE)
+    if exchange is not None:
+        Engine(rules).judge(exchange)
+
+
+def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> Checked:
+    """Return the result if checking itself failed: the record and the failures."""
+    clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
+    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
+
+
+def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
+    """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
+    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
+
+
+def _result(
+    recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
+) -> Checked:
+    session = recorder.session
+    asked = session.request if session is not None and exchange is None else None
+    names = session.api.name if session is not None else "", redactor.text(asked.model) if asked is not None else ""
+    return Checked(clean, exchange, tuple(findings), names=names)
+
+
+def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
+    """Return a result with the failures that came after it."""
+    return dataclasses.replace(checked, findings=(*checked.findings, *faults)) if faults else checked
+
+
+def names_of(findings: tuple[Finding, ...]) -> list[str]:
+    """Return the names of findings, each once, worst and surest first."""
+    ranks = SEVERITIES, ("high", "medium", "low")
+    ranked = sorted(findings, key=lambda one: (ranks[0].index(one.severity), ranks[1].index(one.confidence)))
+    return list(dict.fromkeys(finding.name for finding in ranked))

@@ -10,17 +10,15 @@ import asyncio
 import dataclasses
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
 from wirelint.addon.annotate import annotate, annotation
-from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
-from wirelint.capture.cases import NoFindingError, encode_case, reproduce
-from wirelint.capture.offline import Checked, Fixed, fix
+from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.writers.flows import show_sent
 from wirelint.fix import FixPolicy
@@ -28,39 +26,12 @@ from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import known_note, tally
-from wirelint.view.html import write_report
+
+if TYPE_CHECKING:
+    from wirelint.addon.addon import Inspector
+    from wirelint.addon.ui import Exchanges
 
 _TRIED = "fix tried"
-
-
-class FixPreview(NamedTuple):
-    """Fixes tried on a recorded flow. `copy` is None if there was nothing to fix."""
-
-    fixed: Fixed
-    copy: http.HTTPFlow | None
-
-
-def preview_fix(
-    flow: http.HTTPFlow, earlier: Sequence[http.HTTPFlow], rules: Sequence[Rule], permit: FixPolicy
-) -> FixPreview | None:
-    """Try fixes on a flow, with `earlier` flows as history. None: the API is unknown."""
-    records = [dataclasses.replace(record_of(one), source="flows") for one in (*earlier, flow)]
-    *_, fixed = fix(records, rules, permit)
-    if not isinstance(fixed, Fixed) or fixed.exchange is None:
-        return None
-    if not fixed.record.fixes:
-        return FixPreview(fixed, None)
-    return FixPreview(fixed, _copy(flow, fixed))
-
-
-def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
-    copy: http.HTTPFlow = flow.copy()  # type: ignore[no-untyped-call, unused-ignore]
-    show_sent(copy, fixed.record)
-    record = dataclasses.replace(fixed.record, id=copy.id, source="")
-    made = annotation(dataclasses.replace(fixed, record=record))
-    copy.comment = copy.marked = ""
-    annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
-    return copy
 
 
 _EARLIER = 50
@@ -100,8 +71,8 @@ class _RuleNames:
 class Commands:
     """The commands of mitmproxy's prompt."""
 
-    def __init__(self, state: AddonState, lookup: ExchangeLookup, cache: ExchangeCache) -> None:
-        self._state, self._lookup, self._cache = state, lookup, cache
+    def __init__(self, inspector: Inspector, exchanges: Exchanges) -> None:
+        self._inspector, self._exchanges = inspector, exchanges
         # mitmproxy's table of argument types accepts additions, though this is not documented. It enables completion.
         types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
 
@@ -112,7 +83,10 @@ class Commands:
         """Print the findings of these flows (default: all flows): one line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
-        for one, checked in self._exchanges(flows or _all_flows()):
+        for one in flows or _all_flows():
+            if not isinstance(one, http.HTTPFlow) or not self._exchanges.knows(one):
+                continue
+            checked = self._exchanges.look(one).checked
             if not checked.findings and not checked.known:
                 clean += 1
                 continue
@@ -143,27 +117,37 @@ class Commands:
         lines: list[str] = []
         made: list[http.HTTPFlow] = []
         for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._lookup.knows(one):
+            if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one):
                 lines += self._try(one, made)
         if not lines:
             raise wrong("none of these flows is an exchange of a supported API")
-        _add(made)
+        view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
+        if view is not None and made:
+            view.add(made)
+            view.focus.flow = made[0]
         return lines
 
     def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
-        if self._state.open(one.id) is not None:
+        """Try all fixes on a flow, add its fixed copy to `made`, and return the lines about it."""
+        if one.id in self._inspector.open:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
-        tried = preview_fix(one, flows_before(one), self._rules(), FixPolicy("unsafe"))
-        if tried is None:
+        records = [dataclasses.replace(record_of(flow), source="flows") for flow in (*flows_before(one), one)]
+        *_, fixed = fix(records, self._rules(), FixPolicy("unsafe"))
+        if not isinstance(fixed, Fixed) or fixed.exchange is None:
             return [f"{one.id[:8]}: not an exchange of a supported API"]
-        if tried.copy is None:
+        if not fixed.record.fixes:
             return [f"{one.id[:8]}: nothing to repair"]
-        made.append(tried.copy)
-        fixed = tried.fixed
-        self._cache.keep(tried.copy, fixed.folded)
+        copy: http.HTTPFlow = one.copy()  # type: ignore[no-untyped-call, unused-ignore]
+        show_sent(copy, fixed.record)
+        record = dataclasses.replace(fixed.record, id=copy.id, source="")
+        described = annotation(dataclasses.replace(fixed, record=record))
+        copy.comment = copy.marked = ""
+        annotate(copy, dataclasses.replace(described, comment=f"{_TRIED} · {described.comment}"), record)
+        made.append(copy)
+        self._exchanges.keep(copy, fixed.folded, copy.id)
         left = tally(fixed.remaining) or "none"
         many = counted(len(fixed.record.fixes), "repair")
-        lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
+        lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [printable(shorten(title, 400)) for title in titles]
 
@@ -172,11 +156,13 @@ class Commands:
     @command.command("wirelint.view")  # type: ignore[untyped-decorator]
     def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
         """Write a report of these flows to an HTML file."""
+        from wirelint.view.html import write_report  # 5 MB, which most runs do not need
+
         out = _file(path, "report.html")
-        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._lookup.knows(one)]
+        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one)]
         if not known:
             raise wrong("none of these flows is an exchange of a supported API; nothing was written")
-        items = (self._lookup.look(one).checked for one in known)
+        items = (self._exchanges.look(one).checked for one in known)
         try:
             written = write_report(items, out, rules=self._rules(), title="mitmproxy")
         except OSError as error:
@@ -186,18 +172,28 @@ class Commands:
     @command.command("wirelint.case")  # type: ignore[untyped-decorator]
     def case(self, flow: flow.Flow, path: types.Path) -> str:
         """Write a minimal redacted reproducer of this flow's findings to a file."""
+        from wirelint.capture.cases import NoFindingError, encode_case, reproduce
+
         out = _file(path, "case.jsonl")
-        if not isinstance(flow, http.HTTPFlow) or not self._lookup.knows(flow):
+        if not isinstance(flow, http.HTTPFlow) or not self._exchanges.knows(flow):
             raise wrong("this flow is not an exchange of a supported API; nothing was written")
-        if self._state.open(flow.id) is not None:
+        if flow.id in self._inspector.open:
             raise wrong("this exchange is still under way; make a case of it when it has ended")
-        if not self._lookup.look(flow).checked.findings:
+        if not self._exchanges.look(flow).checked.findings:
             raise wrong("nothing was found in this exchange; there is nothing to reproduce")
         record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
         rules = self._rules()
 
         def make() -> str:
-            return _write(out, lambda: encode_case(reproduce(record, rules, prior=before)))
+            try:
+                out.write_bytes(encode_case(reproduce(record, rules, prior=before)))
+            except NoFindingError as error:
+                return printable(f"no case was made: {error}")
+            except OSError as error:
+                return printable(_unwritable(str(out), error))
+            except Exception as error:  # fail open: an exception in a thread is not shown
+                return printable(f"no case was made: {type(error).__name__}: {error}")
+            return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
 
         try:
             loop = asyncio.get_running_loop()
@@ -211,13 +207,8 @@ class Commands:
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
-    def _exchanges(self, flows: Sequence[flow.Flow]) -> Iterator[tuple[http.HTTPFlow, Checked]]:
-        for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._lookup.knows(one):
-                yield one, self._lookup.look(one).checked
-
     def _rules(self) -> Sequence[Rule]:
-        return self._state.engine().rules
+        return self._inspector.engine.rules
 
     def _rule(self, name: str) -> Rule:
         for rule in self._rules():
@@ -248,29 +239,9 @@ def _all_flows() -> Sequence[flow.Flow]:
     return tuple(found)
 
 
-def _add(flows: Sequence[http.HTTPFlow]) -> None:
-    view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
-    if view is not None and flows:
-        view.add(flows)
-        view.focus.flow = flows[0]
-
-
 def wrong(text: str) -> exceptions.CommandError:
     """Return an error of a command, in one line."""
     return exceptions.CommandError(printable(text))
-
-
-def _write(out: Path, make: Callable[[], bytes]) -> str:
-    """Write a file and return a message about it."""
-    try:
-        out.write_bytes(make())
-    except NoFindingError as error:
-        return printable(f"no case was made: {error}")
-    except OSError as error:
-        return printable(_unwritable(str(out), error))
-    except Exception as error:  # fail open: an exception in a thread is not shown
-        return printable(f"no case was made: {type(error).__name__}: {error}")
-    return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
 
 
 def _file(path: str, usual: str) -> Path:

@@ -75,7 +75,7 @@ class Dashboard:
         failures: Failures,
     ) -> None:
         self._board = board
-        self._found, self._redactor, self._failures = found, redactor, failures
+        self._found, self._redactor, self.failures = found, redactor, failures
         self._token = secrets.token_urlsafe(18)
         self.pages: set[_Events] = set()
         self._server: HTTPServer | None = None
@@ -108,7 +108,7 @@ class Dashboard:
 
     def stop(self) -> None:
         """Stop listening, and tell the pages that the run has ended."""
-        with self._failures.caught("ending the dashboard"):
+        with self.failures.caught("ending the dashboard"):
             if self._server is not None:
                 self._server.stop()
             if self._watching is not None:
@@ -118,7 +118,7 @@ class Dashboard:
 
     def add(self, checked: Checked) -> None:
         """Take an exchange that has ended."""
-        with self._failures.caught("updating the dashboard"):
+        with self.failures.caught("updating the dashboard"):
             conversations, issues = self._board.add(checked)
             for page in self.pages:
                 page.note(conversations, issues)
@@ -155,7 +155,7 @@ class Dashboard:
     async def _watch(self) -> None:
         """Read the exchanges in progress as long as a page is open."""
         while self.pages:
-            with self._failures.caught("showing exchanges in progress"):
+            with self.failures.caught("showing exchanges in progress"):
                 before = self._shown
                 self._shown = self._look()
                 if self._shown != before:
@@ -176,20 +176,12 @@ class Dashboard:
 
     def _describe(self, one: OpenExchange) -> Object:
         recorder = one.recorder
-        with self._failures.caught("showing an exchange in progress"):
+        with self.failures.caught("showing an exchange in progress"):
             if recorder.session is not None and recorder.is_readable and recorder.size <= _LARGEST:
                 recorder.catch_up()
                 exchange = recorder.session.look(recorder.now(), recorder.arrivals())
                 return describe_open(recorder.id, exchange, self._redactor().text)
         return describe_waiting(recorder.id, self._redactor().text(recorder.url), recorder.started)
-
-    async def detail(self, make: Callable[[], Object] | None) -> bytes | None:
-        """Return an object as JSON, made in a thread; None if there is none."""
-        return None if make is None else await asyncio.to_thread(lambda: dump_printable(make()))
-
-    def fail(self, error: BaseException) -> None:
-        """Log a failure of a request, once."""
-        self._failures.log("the dashboard", error)
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -227,23 +219,13 @@ class _Handler(RequestHandler):
 
     def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
         if value is not None and not hasattr(value, "status_code"):  # tornado's HTTPError is an answer, no failure
-            self.dashboard.fail(value)
+            self.dashboard.failures.log("the dashboard", value)
 
     def compute_etag(self) -> str | None:
         return None
 
-    def answer(self, data: bytes | None) -> None:
-        """Send JSON, or 404 for None."""
-        if data is None:
-            self.refuse(404, "not kept any more")
-            return
-        self.set_header("Content-Type", "application/json; charset=utf-8")
-        self.finish(data)
-
 
 class _Html(_Handler):
-    """The page itself."""
-
     def get(self) -> None:
         nonce = secrets.token_urlsafe(16)
         page, policy = render_dashboard(nonce)
@@ -261,12 +243,16 @@ class _Detail(_Handler):
         self._find = find
 
     async def get(self) -> None:
-        self.answer(await self.dashboard.detail(self._find(self.get_query_argument("id", "", strip=False))))
+        make = self._find(self.get_query_argument("id", "", strip=False))
+        if make is None:
+            self.refuse(404, "not kept any more")
+            return
+        data = await asyncio.to_thread(lambda: dump_printable(make()))
+        self.set_header("Content-Type", "application/json; charset=utf-8")
+        self.finish(data)
 
 
 class _Nothing(_Handler):
-    """Every other path."""
-
     def get(self) -> None:
         self.refuse(404, "no such page")
 
@@ -315,7 +301,6 @@ class _Events(_Handler):
         self._wake.set()
 
     def taken(self) -> None:
-        """Forget the ids: they are in an event."""
         self.conversations.clear()
         self.issues.clear()
         self.is_new = self.has_news = False

@@ -101,7 +101,6 @@ class ExchangeFixer:
     # --- requests -----------------------------------------------------------------------------------------------------
 
     def _fix_request(self) -> None:
-        """Fix the request before it is forwarded."""
         recorder, request = self._recorder, self._flow.request
         session = recorder.session
         if session is None or session.request is None or not recorder.request_body or self._answer(session.head()):

@@ -1,30 +1,42 @@
-"""Log lines of a run: one per exchange, one below it per finding; and the log of internal failures.
+"""Log of a run: one line per exchange, below it one per finding; internal failures; and the layout for a terminal.
 
-Lines are plain text through `logging`; `terminal_log` lays them out for a terminal. Findings of severity `warning` and
-`error` are logged as warnings, never as errors: mitmproxy exits on errors during start."""
+    16:20:11 ✓ openai.chat        gpt-4.1-mini        200  1.84 s 1 call   3f2a9c11
+    16:20:14 ● anthropic.messages claude-sonnet-4-5   200 12.31 s 2 calls  77c0b1d2
+               ● xml-leak (gateway) tool call search_notes leaked into the text  [response /content/0, event 9]
+               ✎ xml-leak (safe) promoted a call of search_notes
+
+Lines are plain text and go through `logging`; each record also carries its layout for a terminal. mitmproxy's terminal
+handler gets a formatter that uses the layout; other handlers, and a pipe, get the text. Findings of severity `warning`
+and `error` are logged as warnings, never as errors: mitmproxy exits on errors during start."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import logging
+import os
+import shutil
 import sys
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from mitmproxy.addons.termlog import TermLogHandler
 from mitmproxy.log import LegacyLogEvents
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.addon import terminal_log
-from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.model import Exchange
-from wirelint.rule import Finding
-from wirelint.text.escaping import counted, printable, shorten
+from wirelint.rule import AppliedFix, Finding
+from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
-from wirelint.view.findings import known_note, place, tally
+from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, worst
+from wirelint.view.screen import Screen, hung
+
+if TYPE_CHECKING:
+    from wirelint.addon.recorder import ExchangeRecorder
 
 logger = logging.getLogger("wirelint")
 
@@ -42,15 +54,16 @@ def log_exchange(checked: Checked) -> None:
     checked = checked.folded
     record, findings = checked.record, checked.findings
     level = logging.WARNING if checked.is_open else logging.INFO
-    say(exchange_line(checked), level, functools.partial(terminal_log.exchange_look, checked))
+    say(exchange_line(checked), level, functools.partial(exchange_look, checked))
     for finding in findings[:_SHOWN]:
-        log_finding(finding)
+        shown = logging.INFO if finding.severity == "info" else logging.WARNING
+        say(finding_line(finding), shown, finding_look(finding))
     if len(findings) > _SHOWN:
         _remark(f"… {len(findings) - _SHOWN} more: wirelint show {record.id[:8]}")
     fixes = checked.new_fixes
     for fix in fixes[:_SHOWN]:
         line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
-        say(line, look=terminal_log.fix_look(fix))
+        say(line, look=fix_look(fix))
     if len(fixes) > _SHOWN:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
     for note in record.notes:
@@ -61,12 +74,7 @@ def log_totals(totals: Totals) -> None:
     """Log the counts of all exchanges: a line per model below their titles."""
     if totals.all.exchanges:
         for number, line in enumerate(totals.table(_PIPE)):
-            say(f"  {line.plain}", look=terminal_log.row_look(totals.table, number))
-
-
-def log_finding(finding: Finding) -> None:
-    level = logging.INFO if finding.severity == "info" else logging.WARNING
-    say(finding_line(finding), level, terminal_log.finding_look(finding))
+            say(f"  {line.plain}", look=row_look(totals.table, number))
 
 
 def set_redactor(redactor: Redactor) -> None:
@@ -76,7 +84,7 @@ def set_redactor(redactor: Redactor) -> None:
 
 def _remark(text: str) -> None:
     text = _redactors[0].text(text)
-    say(f"  {text}", look=terminal_log.beneath(Text(printable(text), "dim")))
+    say(f"  {text}", look=beneath(Text(printable(text), "dim")))
 
 
 def exchange_line(checked: Checked) -> str:
@@ -90,18 +98,16 @@ def exchange_line(checked: Checked) -> str:
     status = no_reply if record.status is None else str(record.status)
     facts = [f"{status} stream" if checked.streamed else status]
     if checked.is_open:
-        facts.append(f"open for {terminal_log.seconds(record.timing.duration)}")
+        facts.append(f"open for {seconds(record.timing.duration)}")
     elif record.timing.duration is not None:
-        took = terminal_log.seconds(record.timing.duration)
+        took = seconds(record.timing.duration)
         token = record.timing.first_token
-        facts.append(
-            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and checked.streamed else took
-        )
+        facts.append(f"{took} (first token {seconds(token)})" if token is not None and checked.streamed else took)
     if checked.calls:
         facts.append(counted(checked.calls, "call"))
     if record.end != "complete" and not checked.is_open:
         facts.append(record.end)
-    who = " ".join(part for part in (checked.api or terminal_log.unread(checked), shorten(checked.model, 48)) if part)
+    who = " ".join(part for part in (checked.api or unread(checked), shorten(checked.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(checked)} [{record.id[:8]}]"
 
 
@@ -111,16 +117,6 @@ def finding_line(finding: Finding) -> str:
     return f"{head}: {shorten(finding.message, _MESSAGE)}"
 
 
-def log_failure(culprit: str, error: BaseException) -> None:
-    """Log an internal failure. Its traceback appears with `--set termlog_verbosity=debug`."""
-    say(
-        f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes unchanged, "
-        "further failures of this are not logged",
-        logging.WARNING,
-    )
-    logger.debug("wirelint: %s failed", culprit, exc_info=error)
-
-
 def is_shown(level: int) -> bool:
     """Return True if lines of this level are displayed: not with `-q`. mitmproxy hands each line to every addon, which
     is slow."""
@@ -128,25 +124,22 @@ def is_shown(level: int) -> bool:
     return bool([handler for handler in handlers if not isinstance(handler, LegacyLogEvents)])
 
 
-def say(text: str, level: int = logging.INFO, look: terminal_log.Look | None = None) -> None:
+def say(text: str, level: int = logging.INFO, look: Look | None = None) -> None:
     """Log one line, in characters that the output can encode. `look`: its layout in a terminal."""
     if not is_shown(level):
         return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = printable(_redactors[0].text(text)).encode(encoding, "backslashreplace").decode(encoding)
-    logger.log(level, "%s", line, extra={terminal_log.LOOK: look} if look is not None else None)
-
-
-def _is_judged(exchange: Exchange | None) -> bool:
-    if exchange is None:
-        return False
-    settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
-    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # an accepted notification has no body
+    logger.log(level, "%s", line, extra={LOOK: look} if look is not None else None)
 
 
 def _counts(checked: Checked) -> str:
     counts = [part for part in (tally(checked.findings), known_note(len(checked.known))) if part]
-    counts = counts or ["ok" if _is_judged(checked.exchange) else "not checked"]
+    exchange = checked.exchange
+    is_judged = exchange is not None and exchange.ok
+    if exchange is not None and channel_of(exchange.api) == "mcp":  # an accepted notification has no body
+        is_judged = is_judged or (exchange.end != "unread" and 200 <= (exchange.status or 0) < 300)
+    counts = counts or ["ok" if is_judged else "not checked"]
     if checked.record.fixes:
         counts.append(f"{len(checked.record.fixes)} fixed")
     return ", ".join(counts) + (" so far" if checked.is_open else "")
@@ -173,12 +166,17 @@ class Failures:
         self.log(f"rule {name}", error)
 
     def log(self, culprit: str, error: BaseException) -> None:
-        """Log a failure."""
+        """Log a failure. Its traceback appears with `--set termlog_verbosity=debug`."""
         if culprit in self._logged:
             return
         self._logged.add(culprit)
         with contextlib.suppress(Exception):  # fail open: logging itself failed
-            log_failure(culprit, error)
+            text = f"{type(error).__name__}: {shorten(str(error), _MESSAGE)}"
+            say(
+                f"wirelint: {culprit} failed: {text}; traffic passes unchanged, further failures of this are not logged",
+                logging.WARNING,
+            )
+            logger.debug("wirelint: %s failed", culprit, exc_info=error)
 
     def log_handled(self, faults: Iterable[Finding]) -> None:
         """Log failures that were handled elsewhere and are findings already."""
@@ -211,3 +209,131 @@ class FailOpen(NamedTuple):
             self.recorder.add_fault(self.culprit, error)
         self.failures.log(self.culprit, error)
         return True
+
+
+# --- layout for a terminal -------------------------------------------------------------------------------------------
+
+LOOK = "wirelint_look"
+"""The attribute of a log record with the layout of its line: a `Look`."""
+Look: TypeAlias = Callable[[int], Iterable[Text]]
+"""Function from the number of columns of a terminal to the lines after the time; continuation lines begin with
+blanks."""
+
+_TIME = len("16:20:11 ")
+_BENEATH = 2
+"""Columns by which findings are indented, to begin under the API's name."""
+_API, _STATUS, _TOOK, _CALLS, _ID = 18, 3, 7, 8, 8
+_FORM, _TOKEN = len("stream"), len("first 12.34 s")
+_MODEL = (8, 40)
+_WIDE, _NARROW = 104, 72
+"""Columns of a terminal from which the form and the first token are shown; below which the calls are not."""
+_MESSAGE = 400
+
+
+def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
+    """An exchange that has ended, or is open. One without new findings is a dim line."""
+    record, highest = checked.record, worst(checked.findings)
+    style = "" if highest else "dim"
+    mark = Text(MARKS[highest], STYLES[highest]) if highest else Text("✓", "green dim")
+    took, token = record.timing.duration, record.timing.first_token
+    calls = "open" if checked.is_open else counted(checked.calls, "call") if checked.calls else ""
+    if not highest and (checked.exchange is None or (record.status or 0) >= 400):
+        mark = Text("-", "dim")
+    yield _row(
+        mark, checked.api or unread(checked), checked.model, record.status, seconds(took), calls, record.id, style,
+        width, checked.streamed, f"first {seconds(token)}" if token is not None and checked.streamed else "",
+    )  # fmt: skip
+    if record.end not in ("complete", "unknown"):
+        yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
+    if checked.known:
+        yield Text(f"{' ' * _BENEATH}{known_note(len(checked.known))}", "dim")
+
+
+def beneath(text: Text) -> Look:
+    """Return the layout of a text under its exchange."""
+    return lambda width: hung(text, width, _BENEATH, 2)
+
+
+def row_look(table: Callable[[int], Sequence[Text]], number: int) -> Look:
+    """Return the layout of a row of a table. `table` returns the rows for a width."""
+    return lambda width: hung(table(width - _BENEATH)[number], width, _BENEATH, 2)
+
+
+def finding_look(finding: Finding) -> Look:
+    style = STYLES[finding.severity]
+    text = Text.assemble((f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer})", style))
+    text.append(f" {shorten(printable(finding.message), _MESSAGE)}").append(f"  [{printable(place(finding))}]", "dim")
+    return beneath(text)
+
+
+def fix_look(fix: AppliedFix) -> Look:
+    text = Text.assemble((f"✎ {fix.name}", "bold green"), (f" ({fix.safety})", "green"))
+    return beneath(text.append(f" {shorten(printable(fix.title), _MESSAGE)}", "green"))
+
+
+def unread(checked: Checked) -> str:
+    """Return the label of an exchange without an API: `unread request` if reading it failed, else `unknown API`."""
+    return "unread request" if checked.findings else "unknown API"
+
+
+def seconds(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return ""
+    value = milliseconds / 1000
+    return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def _row(
+    mark: Text, api: str, model: str, status: int | None, took: str, calls: str, name: str, style: str, width: int,
+    streamed: bool, token: str,
+) -> Text:  # fmt: skip
+    wide, narrow = width + _TIME >= _WIDE, width + _TIME < _NARROW
+    columns = (1, _API, _STATUS, _TOOK, _ID, *(() if narrow else (_CALLS,)), *((_FORM, _TOKEN) if wide else ()))
+    room = min(max(width - sum(columns) - len(columns), _MODEL[0]), _MODEL[1])
+    failed = status is None or status >= 400
+    row = Text.assemble(mark, (f" {_cell(api, _API)} ", style), (_cell(model, room), style or "bold"))
+    row.append(f" {'-' if status is None else status:>{_STATUS}}", "red" if failed else style)
+    row.append(f" {took:>{_TOOK}} ", style)
+    if wide:
+        row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
+    return row.append("" if narrow else f"{calls:<{_CALLS}} ", style).append(printable(name[:_ID]), style or "cyan")
+
+
+def _cell(text: str, size: int) -> str:
+    text = printable(text)
+    if cell_len(text) > size:
+        text = f"{set_cell_size(text, size - 1).rstrip()}…"
+    return set_cell_size(text, size)
+
+
+class Formatter(logging.Formatter):
+    """Formatter that shows wirelint's records in their layout, and all others through the former formatter."""
+
+    def __init__(self, before: logging.Formatter) -> None:
+        super().__init__(datefmt="%H:%M:%S")
+        self._before = before
+
+    def format(self, record: logging.LogRecord) -> str:
+        look: Look | None = getattr(record, LOOK, None)
+        if look is None:
+            return self._before.format(record)
+        width = shutil.get_terminal_size().columns
+        lines = list(look(width - _TIME))
+        # rich derives the colours from NO_COLOR and the terminal's name in the environment.
+        out = io.StringIO()
+        console = Screen(out, force_terminal=True, width=width, legacy_windows=False)
+        for number, line in enumerate(lines):
+            beneath = line.plain.startswith(" ")
+            head = " " * _TIME if number or beneath else f"{self.formatTime(record, self.datefmt)} "
+            console.print(Text.assemble((head, "dim"), line), soft_wrap=True)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        return out.getvalue().removesuffix("\n").encode(encoding, ERRORS).decode(encoding)
+
+
+def settle() -> None:
+    """Install the formatter in mitmproxy's terminal handlers."""
+    for handler in logging.getLogger().handlers:
+        if not (isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"):
+            continue
+        if not isinstance(handler.formatter, Formatter):
+            handler.setFormatter(Formatter(handler.formatter or logging.Formatter()))

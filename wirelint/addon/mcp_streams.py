@@ -23,11 +23,10 @@ from functools import partial
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.classify import EndedExchange
 from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of
 from wirelint.apis.mcp import is_stream
@@ -225,7 +224,10 @@ class McpStreams:
             return
         if recorder.method == "GET":
             self._part(flow, recorder)
-        elif flow.id not in self._due and _is_answered(recorder):
+        elif flow.id not in self._due:
+            requested = request_ids(recorder.session.request)
+            if not requested or not requested <= response_ids(recorder.session.reply()):
+                return
             self._due[flow.id] = None
             asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, flow)
 
@@ -237,26 +239,18 @@ class McpStreams:
                 return
             exchange = recorder.session.look(recorder.now(), recorder.arrivals())
             answered = response_ids(exchange.reply)
-            for one, post in self._posts():
-                requested = request_ids(post.request)
-                if requested and requested <= answered and place_of(post) == place_of(exchange):
-                    self._end(one)
+            for one in tuple(self._found.values()):
+                session = one.recorder.session
+                if one.recorder.method != "POST" or session is None or session.api.name != "mcp":
+                    continue
+                requested = request_ids(session.head().request) if one.recorder.status in (None, 202) else set()
+                if requested and requested <= answered and place_of(session.head()) == place_of(exchange):
+                    self._end(one)  # its response arrives on this stream
             if not any(self._ledger.tools.waits(exchange, id_) is not None for id_ in answered):
                 return
             part = recorder.split()
             if part is not None:
                 self._settle(EndedExchange(part, flow, "complete", None, part.now()))
-
-    def _posts(self) -> list[tuple[OpenExchange, Exchange]]:
-        """Return the open `POST`s whose responses may arrive on a stream."""
-        return [
-            (one, one.recorder.session.head())
-            for one in self._found.values()
-            if one.recorder.method == "POST"
-            and one.recorder.session is not None
-            and one.recorder.session.api.name == "mcp"
-            and one.recorder.status in (None, 202)
-        ]
 
     def _release(self, flow: http.HTTPFlow) -> None:
         """Finish a `POST` whose stream stays open after its response."""
@@ -270,15 +264,5 @@ class McpStreams:
         self._end(one)
 
     def _end(self, one: OpenExchange) -> None:
-        """Finish an exchange before its reply has ended."""
         self._found.pop(one.flow.id, None)
         self._settle(EndedExchange(one.recorder, one.flow, "complete", None, one.recorder.now()))
-
-
-def _is_answered(recorder: ExchangeRecorder) -> bool:
-    """Return True if all JSON-RPC requests of the `POST` are answered."""
-    session = recorder.session
-    if session is None:
-        return False
-    requested = request_ids(session.request)
-    return bool(requested) and requested <= response_ids(session.reply())

@@ -1,15 +1,24 @@
-"""Options of the addon: declared as text, parsed and validated here.
+"""Options of the addon, declared as text, parsed and validated here; and settings that follow their files.
 
 For a bad number or a repeated value mitmproxy silently leaves the addon out, and it accepts misspelt names. So every
-option is text and is parsed in `configure`; each error is one line with option, value and cure."""
+option is text and is parsed in `configure`; each error is one line with option, value and cure.
+
+While the proxy runs, a task compares sizes and times of the files (the configuration, the argument policies, the user's
+own rules) once per second. After a change it waits until two looks are equal, because an editor may write a file in
+several steps, and reads the settings again. Files are looked at and read in a thread, so that a slow disk delays no
+traffic. With an unusable file the earlier settings stay in force; one line of the log has file, place and cure, and the
+next change is read again. mitmproxy itself watches only the script of the addon, and begins with a new addon when that
+changes."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +26,8 @@ from urllib.parse import urlsplit
 
 from mitmproxy import ctx, exceptions, optmanager
 
-from wirelint.addon.log import logger
+from wirelint.addon import options
+from wirelint.addon.log import Failures, logger, say
 from wirelint.capture.readers.storage import StorageError, check_target, is_url, place_of
 from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
@@ -132,13 +142,9 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
 
 def values_in(table: object) -> tuple[dict[str, str | None], set[str]]:
     """Return the values of wirelint's options in mitmproxy's, by name, and the names of those that were set."""
-    return {option.name: getattr(table, option.name) for option in OPTIONS}, _given(table)
-
-
-def _given(options: object) -> set[str]:
-    table: Mapping[str, object] = getattr(options, "_options", {})
-    found = ((option.name, table.get(option.name)) for option in OPTIONS)
-    return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}
+    entries: Mapping[str, object] = getattr(table, "_options", {})
+    given = {name for name in _NAMES if getattr(entries.get(name), "value", optmanager.unset) is not optmanager.unset}
+    return {name: getattr(table, name) for name in _NAMES}, given
 
 
 def read(options: Mapping[str, str | None], given: Collection[str] | None = None) -> Settings:
@@ -147,13 +153,26 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
     values = {key: (options.get(_PREFIX + key) or "").strip() for key in _DEFAULTS}
     given = {name.removeprefix(_PREFIX) for name in (_NAMES if given is None else given)}
     config = _config(values["config"])
-    selection = _selection(values, given)
+    fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
+    selection = Layer(  # defaults leave it to the configuration
+        select=split([values["select"]]) or None,
+        ignore=split([values["ignore"]]),
+        fix=(fix or "off") if "fix" in given else None,
+        fixable=split([values["fixable"]]) or None,
+        unfixable=split([values["unfixable"]]) or None,
+        clean_history=clean if "clean_history" in given else None,
+    )
     if config.policy is not None and "policy" not in given:
         values["policy"] = str(config.policy)
     values |= {key: value for key, value in config.live if key not in given}
     times: dict[str, float] = {key: _seconds(values, key) for key in ("stall", "burst", "hang") if key in given}
     known = _registry(values, config, given)
-    _check(selection, known, values)
+    try:
+        selection.check(known)
+    except RuleError as error:
+        key, _, said = str(error).partition(": ")
+        key = key.replace("-", "_")
+        raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
     try:
         config.check(known)
         return _settings(values, known, config.scopes(known, selection, times))
@@ -223,20 +242,6 @@ def _config(value: str) -> Config:
         raise SettingError(f"wirelint_config={value}: {error}" if value else str(error)) from error
 
 
-def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
-    """Return the rule selection of the options; defaults leave it to the configuration."""
-
-    fix, clean = _safety(values["fix"]), _switch(values, "clean_history")
-    return Layer(
-        select=split([values["select"]]) or None,
-        ignore=split([values["ignore"]]),
-        fix=(fix or "off") if "fix" in given else None,
-        fixable=split([values["fixable"]]) or None,
-        unfixable=split([values["unfixable"]]) or None,
-        clean_history=clean if "clean_history" in given else None,
-    )
-
-
 def _blamed(error: SettingError, config: Config) -> SettingError:
     """Return the error with the configuration file named, if the value is from it."""
     for key, value in config.live:
@@ -246,18 +251,7 @@ def _blamed(error: SettingError, config: Config) -> SettingError:
     return error
 
 
-def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None:
-    """Raise SettingError for a selector that matches no rule."""
-    try:
-        selection.check(known)
-    except RuleError as error:
-        key, _, said = str(error).partition(": ")
-        key = key.replace("-", "_")
-        raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
-
-
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:
-    """Return all rules."""
     value = values["policy"]
     try:
         return load_rules([*config.rules, *_folders(values["rules"])], Path(value).expanduser() if value else None)
@@ -378,3 +372,83 @@ def _text(value: object) -> str:
             return ",".join(_text(item) for item in value)
         case _:
             return str(value)
+
+
+# --- changes of the files --------------------------------------------------------------------------------------------
+
+_PAUSE = 1.0
+"""Seconds between two looks: the interval of mitmproxy for its scripts."""
+_REST = 0.2
+"""Seconds without a further change after which a file counts as written."""
+_MOST_NAMED = 3
+_States = Mapping[str, tuple[int, int, int]]
+
+
+class Reload:
+    """Reader of the settings, at the start and after each change of a file. `apply` gets those of a change, and
+    returns False if they are in force already.
+
+    `complaint`: the error in the last change of the files; empty if that change is in force.
+    """
+
+    def __init__(self, apply: Callable[[options.Settings], bool], failures: Failures) -> None:
+        self._apply, self._failures = apply, failures
+        self._task: asyncio.Task[None] | None = None
+        self._sources = options.Sources((), ())
+        self._seen: _States = {}
+        self.complaint = ""
+
+    def read(self) -> options.Settings:
+        """Read the settings, and note the state of their files before. Raises SettingError."""
+        values, given = options.values_in(ctx.options)
+        self._sources = options.find_sources(values, given)
+        self._seen = self._sources.states()
+        return options.read(values, given)
+
+    def start(self) -> None:
+        """Watch the files from now on. Without an event loop, nothing is watched."""
+        try:
+            self._task = asyncio.get_running_loop().create_task(self._watch())
+        except RuntimeError:
+            self._task = None
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_PAUSE)
+            with self._failures.caught("watching the files of the settings"):
+                before, now = self._seen, await self._look()
+                if now != before:
+                    while (later := await self._look(_REST)) != now:
+                        now = later
+                    await self._read_again(before, now)
+
+    async def _look(self, pause: float = 0.0) -> _States:
+        await asyncio.sleep(pause)
+        return await asyncio.to_thread(self._sources.states)
+
+    async def _read_again(self, before: _States, now: _States) -> None:
+        asked = options.values_in(ctx.options)
+        names = _changed(before, now)
+        try:
+            settings = await asyncio.to_thread(self.read)
+        except options.SettingError as error:
+            self.complaint = f"{error}; the settings from before this change stay in force"
+            say(f"wirelint: {self.complaint}", logging.WARNING)
+            return
+        if options.values_in(ctx.options) != asked:  # options were set meanwhile, and read with the files
+            return
+        was_broken, self.complaint = bool(self.complaint), ""
+        if self._apply(settings) or was_broken:
+            say(f"wirelint: {names} changed; exchanges that begin now follow the change")
+
+
+def _changed(before: _States, now: _States) -> str:
+    """Return the names of the files that differ: `wirelint.toml, my-rules/xx901_my_rule.py`."""
+    files = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    here = Path.cwd()
+    names = [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in map(Path, files)]
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")

@@ -52,7 +52,6 @@ from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.text.families import provider_of
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
     from requests import Session
@@ -190,11 +189,18 @@ class _Sdk:
         self._metrics: MeterProvider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         self._tracer = self._spans.get_tracer("wirelint", __version__)
         self._names: defaultdict[str, set[str]] = defaultdict(set)
-        self._record = _instruments(self._metrics.get_meter("wirelint", __version__))
+        meter = self._metrics.get_meter("wirelint", __version__)
+        self._record: dict[str, Callable[[float, Attributes], None]] = {}
+        for name, row in _TABLE["metrics"].items():
+            about = name, row["unit"], row["description"]
+            if row["kind"] == "counter":
+                self._record[name] = meter.create_counter(*about).add
+            else:
+                bounds = _TABLE[row["kind"]]
+                self._record[name] = meter.create_histogram(*about, explicit_bucket_boundaries_advisory=bounds).record
         self._handler.is_built = True
 
     def export(self, span: Span) -> None:
-        """Hand a span and its measurements to the SDK."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, Status, StatusCode
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -262,21 +268,6 @@ def _session(url: str) -> Session | None:
     return session
 
 
-def _instruments(meter: Meter) -> dict[str, Callable[[float, Attributes], None]]:
-    """Return a function for each instrument that records a value."""
-    made: dict[str, Callable[[float, Attributes], None]] = {}
-    for name, row in _TABLE["metrics"].items():
-        unit, description = row["unit"], row["description"]
-        if row["kind"] == "counter":
-            made[name] = meter.create_counter(name, unit, description).add
-        else:
-            bounds = _TABLE[row["kind"]]
-            made[name] = meter.create_histogram(
-                name, unit, description, explicit_bucket_boundaries_advisory=bounds
-            ).record
-    return made
-
-
 # --- content of a span ------------------------------------------------------------------------------------------------
 
 
@@ -319,8 +310,8 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
         attributes["wirelint.fixes"] = list(dict.fromkeys(fix.name for fix in record.fixes))
     if checked.known:
         attributes["wirelint.findings.known"] = len(checked.known)
-    if operation.error is not None:
-        attributes["error.type"] = operation.error
+    failed: Attributes = {"error.type": operation.error} if operation.error is not None else {}
+    attributes |= failed
     if content and exchange is not None:
         attributes |= _content(exchange, redactor)
     cause = _text(redactor.text(record.error or ""))
@@ -332,12 +323,15 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
         attributes=attributes,
         events=tuple(_events(checked, start, end, redactor)),
         error=None if operation.error is None else cause or operation.error,
-        measurements=(*operation.measurements, *_counters(checked, operation)),
+        measurements=(
+            *operation.measurements,
+            ("wirelint.exchanges", 1, {**operation.dimensions, **failed}),
+            *(("wirelint.findings", 1, {**operation.dimensions, **_rule(one)}) for one in checked.findings),
+        ),
     )
 
 
 def _model_operation(checked: Checked, seconds: float) -> _Operation:
-    """Return the operation of an exchange with a model."""
     exchange, timing = checked.exchange, checked.record.timing
     reply = exchange.reply if exchange is not None else None
     request = exchange.request if exchange is not None else None
@@ -489,19 +483,10 @@ def _rule(finding: Finding) -> Attributes:
     }
 
 
-def _counters(checked: Checked, operation: _Operation) -> Iterator[Measurement]:
-    """Yield the counts of an exchange and of its findings."""
-    failed: Attributes = {"error.type": operation.error} if operation.error is not None else {}
-    yield "wirelint.exchanges", 1, {**operation.dimensions, **failed}
-    for finding in checked.findings:
-        yield "wirelint.findings", 1, {**operation.dimensions, **_rule(finding)}
-
-
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
-    """Return the messages of an exchange as attributes in JSON, or a tool call and its result (MCP)."""
     request, reply = exchange.request, exchange.reply
     if channel_of(exchange.api) == "mcp":
         sent = next(

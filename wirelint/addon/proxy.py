@@ -1,4 +1,4 @@
-"""mitmproxy with the addon in front of an upstream, in this process: the work of `wirelint proxy`, and checked starts.
+"""mitmproxy with the addon, started by wirelint: `wirelint proxy` in this process, and the private proxy of one command.
 
 mitmproxy rejects wrong arguments in its own words, and notices a busy port after announcing that it listens. `start`
 lets mitmproxy parse its arguments, then checks for settings that will fail, and reports them in one line."""
@@ -6,19 +6,26 @@ lets mitmproxy parse its arguments, then checks for settings that will fail, and
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import io
 import itertools
+import json
 import logging
+import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NoReturn
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, TextIO, cast
 from urllib.parse import urlsplit
 
-from mitmproxy import ctx
+from mitmproxy import ctx, http
 from mitmproxy import options as mitmproxy_options
+from mitmproxy.addons.termlog import TermLogHandler
 from mitmproxy.proxy import mode_specs
+from mitmproxy.proxy.mode_servers import ServerInstance
 from mitmproxy.tools import cmdline
 from mitmproxy.tools.main import run as run_mitmproxy
 
@@ -27,6 +34,15 @@ from wirelint.launch import find_bind_error
 from wirelint.launch.environment import BASE_URLS, is_loopback, read_target
 from wirelint.registry import shipped
 from wirelint.tables import hint
+from wirelint.text.escaping import counted
+
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from wirelint.addon.addon import Inspector
+    from wirelint.view.dashboard import Board, Totals
 
 _USUAL = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
 """Variables to set for an upstream that is no vendor's: a gateway or an inference server."""
@@ -66,8 +82,9 @@ def origin(upstream: str) -> str:
         whole = re.sub(r":/?", "://", upstream, count=1)
         raise UpstreamError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
     try:
-        url = upstream if "://" in upstream else f"{_scheme(upstream)}://{upstream}"
-        parts = urlsplit(url)
+        parts = urlsplit(upstream if "://" in upstream else f"//{upstream}")
+        if not parts.scheme:
+            parts = parts._replace(scheme="http" if is_loopback(parts.hostname or "") else "https")
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise UpstreamError(f"--upstream {upstream}: {error}; give a URL such as https://api.openai.com") from error
@@ -92,11 +109,6 @@ def origin(upstream: str) -> str:
     return bare
 
 
-def _scheme(address: str) -> str:
-    host = urlsplit(f"//{address}").hostname or ""
-    return "http" if is_loopback(host) else "https"
-
-
 def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = (), *, live: bool = False) -> int:
     """Run until stopped; return mitmproxy's exit status. `live`: show a table of totals. Raises UpstreamError and
     StartError."""
@@ -106,7 +118,7 @@ def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = 
         master = _master(tool, options)
         master.addons.add(Guide(origin(upstream)))
         if live:
-            from wirelint.addon.live_table import LiveTable  # 20 ms
+            from wirelint.addon.proxy import LiveTable  # 20 ms
 
             master.addons.add(LiveTable())
         return master
@@ -177,6 +189,11 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     if "flow_detail=0" in arguments:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
+    def filters(parsed: Any) -> dict[str, str]:
+        """Return the options of mitmdump's positional filter argument."""
+        words = " ".join(parsed.filter_args or ())
+        return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
+
     def checked(given: mitmproxy_options.Options) -> Any:
         master = make(given)
         begin = master.run
@@ -195,7 +212,7 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would name wirelint's own
     try:
         with contextlib.redirect_stderr(said):
-            run_mitmproxy(checked, _parser(tool), arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
+            run_mitmproxy(checked, _parser(tool), arguments, filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
     except SystemExit as stopped:
         status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
         if status and not started:
@@ -205,12 +222,6 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     finally:
         sys.argv[:] = argv
     return 0
-
-
-def _filters(arguments: Any) -> dict[str, str]:
-    """Return the options of mitmdump's positional filter argument."""
-    words = " ".join(arguments.filter_args or ())
-    return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
 
 
 def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.ArgumentParser]:
@@ -273,3 +284,247 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
             taken = f"port {given.web_port} is the proxy's; choose another with --port or --set web_port=PORT"
         if taken is not None:
             yield f"mitmweb's page: {taken}"
+
+
+def _inspector() -> Inspector | None:
+    return cast("Inspector | None", ctx.master.addons.get("wirelint"))  # type: ignore[no-untyped-call]
+
+
+# --- the private proxy of `wirelint run` and `wirelint doctor` ---------------------------------------------------------
+#
+# The parent talks to it over standard input and output, one JSON line each. First the child reports its ports, all bound
+# at port 0: one HTTP proxy port, and one base URL per vendor. Then it answers `{"pending": true}` with the number of
+# exchanges not yet written (a client has its reply before its exchange is checked and captured), until
+# `{"stop": SECONDS, "totals": false}`: the grace period for exchanges in progress, and whether a table of counts ends the
+# log. Its last line is `{"complaint": "…", "runs": […]}`: why changed files of the settings are not in force, and how the
+# names of the folders of captures end. End of input means that the parent is gone; the child then stops at once.
+# mitmproxy's output goes to standard error.
+
+_POLL = 0.05
+_LOOPBACK = "127.0.0.1"
+
+
+class ParentLink:
+    """Addon that reports to the parent and obeys it."""
+
+    name = "wirelint-private"
+
+    def __init__(self, origins: list[str], report: TextIO) -> None:
+        self._origins, self._report = origins, report
+        self._answers = bool(os.environ.pop("WIRELINT_DOCTOR", ""))
+        self._servers: dict[int, tuple[str, Any]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def running(self) -> None:
+        login = os.environ.pop("WIRELINT_UPSTREAM_AUTH", "")
+        if login:
+            ctx.options.update(upstream_auth=login)  # type: ignore[no-untyped-call]
+        self._begin(self._open())
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """Shorten the way of a client that sends its base URL through the proxy as well, to avoid passing twice."""
+        request = flow.request
+        if request.port in self._servers and request.host in (_LOOPBACK, "localhost"):
+            own, (origin, _) = flow.client_conn.sockname[1], self._servers[request.port]
+            if own != request.port:
+                scheme, _, address = origin.partition("://")
+                host, _, port = address.rpartition(":")
+                request.scheme, request.host, request.port = scheme, host.strip("[]"), int(port)
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """Answer the probe of `wirelint doctor`."""
+        if self._answers:
+            from wirelint.launch.doctor import ANSWER, PATH
+
+            if flow.request.path == PATH:
+                flow.response = http.Response.make(200, ANSWER, {"content-type": "text/plain"})
+
+    async def _open(self) -> None:
+        manager = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
+        try:
+            for origin in self._origins:
+                server: Any = ServerInstance.make(f"reverse:{origin}@{_LOOPBACK}:0", manager)
+                await server.start()
+                self._servers[server.listen_addrs[0][1]] = (origin, server)
+        except (OSError, ValueError) as error:
+            self._say({"failed": f"a port for {origin} cannot be opened: {error}"})
+            ctx.master.shutdown()  # type: ignore[no-untyped-call]
+            return
+        threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+        inspector = _inspector()
+        self._say(
+            {
+                "port": next((address[1] for address in manager.listen_addrs()), 0),
+                "bases": {origin: port for port, (origin, _) in self._servers.items()},
+                "confdir": str(Path(ctx.options.confdir).expanduser()),
+                "notice": inspector.notice if inspector is not None else "",
+                "runs": inspector.runs if inspector is not None else [],
+            }
+        )
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        seconds, totals = 0.0, False
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "stop" in message:
+                seconds, totals = float(message["stop"]), bool(message.get("totals"))
+                break
+            loop.call_soon_threadsafe(self._say_pending)
+        loop.call_soon_threadsafe(lambda: self._begin(self._drain(seconds, totals)))
+
+    def _say_pending(self) -> None:
+        inspector = _inspector()
+        if inspector is not None:
+            inspector.write_now()
+        self._say({"pending": inspector.pending if inspector is not None else 0})
+
+    async def _drain(self, seconds: float, totals: bool) -> None:
+        if (inspector := _inspector()) is not None:
+            end = asyncio.get_running_loop().time() + seconds
+            while inspector.is_busy() and asyncio.get_running_loop().time() < end:
+                await asyncio.sleep(_POLL)
+            if totals:
+                inspector.log_totals()
+            self._say({"complaint": inspector.complaint, "runs": inspector.runs})
+        for _, server in self._servers.values():
+            await server.stop()
+        ctx.master.shutdown()  # type: ignore[no-untyped-call]
+
+    def _begin(self, coroutine: object) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)  # type: ignore[call-overload]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _say(self, value: object) -> None:
+        with contextlib.suppress(OSError):  # the parent is gone
+            self._report.write(json.dumps(value) + "\n")
+            self._report.flush()
+
+
+def main() -> None:
+    """Run the private proxy until its parent stops it. `argv`: origins, comma-separated, then arguments of mitmdump."""
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    origins = [origin for origin in sys.argv[1].split(",") if origin]
+
+    def make(given: mitmproxy_options.Options) -> Any:
+        master = _master("mitmdump", given)
+        master.addons.add(ParentLink(origins, report))
+        return master
+
+    errors = _Errors(logging.ERROR)
+    logging.getLogger().addHandler(errors)
+    status = 2
+    try:
+        status = start("mitmdump", sys.argv[2:], make, "--set mode=regular@PORT")
+    except StartError as error:
+        errors.first = str(error)
+    if errors.first:
+        report.write(json.dumps({"failed": errors.first}) + "\n")
+    with contextlib.suppress(OSError):
+        report.flush()
+        sys.stderr.flush()
+    os._exit(status)  # everything is closed; the end of the interpreter would take 0.4 s, for which the parent waits
+
+
+class _Errors(logging.Handler):
+    """Handler that keeps the first error: during the start it is the reason of failure."""
+
+    first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or record.getMessage().removeprefix("wirelint: ")
+
+
+# --- the table of `wirelint proxy --live` -------------------------------------------------------------------------------
+#
+# The totals of the run in the last lines of the terminal, below the log:
+#
+#     3 conversations, 12 exchanges, 48,210 tokens in, 2,904 out, $0.12; 1 in progress
+#     totals         exchanges  tokens in    out  first token    time  issues
+#     kimi-k2.5             12     48,210  2,904       0.42 s  21.3 s  ● 3 ▲ 1
+#     ● xml-leak 3  ▲ missing-usage 1
+#
+# The log is printed above the table. Without a terminal there is no table; a table by model then ends the log. What
+# draws the table is imported when it is shown: 20 ms.
+
+_PAUSE = 0.25
+"""Seconds between two looks at the totals."""
+_MOST_MODELS = 8
+
+
+class LiveTable:
+    """Addon that shows the totals of the addon `wirelint`."""
+
+    name = "wirelint-live"
+
+    def __init__(self) -> None:
+        from wirelint.view.screen import Screen
+
+        self._screen = Screen(sys.stdout)
+        self._live: Live | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def running(self) -> None:
+        if not self._screen.is_terminal or self._screen.is_dumb_terminal:
+            return
+        from rich.file_proxy import FileProxy
+        from rich.live import Live
+
+        self._live = Live(
+            console=self._screen, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+            get_renderable=self._table, vertical_overflow="crop",
+        )  # fmt: skip
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, TermLogHandler):
+                handler.file = cast("IO[str]", FileProxy(self._screen, handler.file))
+        self._live.start()
+        self._task = asyncio.get_running_loop().create_task(self._watch(self._live))
+
+    def done(self) -> None:
+        """Leave the last table on the terminal; elsewhere, log the totals."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._live is not None:
+            self._live.refresh()
+            self._live.stop()
+        elif (inspector := _inspector()) is not None:
+            inspector.log_totals()
+
+    async def _watch(self, live: Live) -> None:
+        shown: object = None
+        while True:
+            inspector = _inspector()
+            seen = (inspector.counts()[0].all.exchanges, inspector.pending, self._screen.size) if inspector else None
+            if seen != shown:
+                live.refresh()
+                shown = seen
+            await asyncio.sleep(_PAUSE)
+
+    def _table(self) -> Group:
+        from rich.console import Group
+
+        inspector = _inspector()
+        return Group(*(lines(*inspector.counts(), inspector.pending, self._screen.width) if inspector else ()))
+
+
+def lines(totals: Totals, board: Board, pending: int, width: int) -> list[Text]:
+    """Return the lines of the table. `pending`: exchanges in progress."""
+    from rich.text import Text
+
+    from wirelint.view.screen import hung
+
+    counts = board.totals
+    facts = [
+        counted(int(str(counts["conversations"])), "conversation"),
+        counted(totals.all.exchanges, "exchange"),
+        f"{totals.all.sent:,} tokens in",
+        f"{totals.all.received:,} out",
+        *([str(counts["cost"])] if counts["cost"] else []),
+    ]
+    first = Text(f"{', '.join(facts)}{f'; {pending} in progress' if pending else ''}", "bold")
+    head, *models = totals.table(width)
+    if (more := len(models) - _MOST_MODELS - 2) > 0:
+        models[_MOST_MODELS:-1] = [Text(f"… {more + 1} more", "dim")]
+    table = (head, *models) if totals.all.exchanges else ()
+    return [*hung(first, width, 0), *table, *hung(totals.issues(), width, 0)]

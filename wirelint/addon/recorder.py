@@ -3,34 +3,46 @@
 Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (or `store`, if
 a repair reads them), and `close` once at the end. Bytes are read in batches because that costs a fraction of reading
 each chunk, and because no chunk waits for it. A recorder never holds more of a body than `limit`. Above it,
-and where a content coding cannot be decoded, the exchange is marked unread."""
+and where a content coding cannot be decoded, the exchange is marked unread.
+
+The header `x-wirelint-ignore` is removed in `requestheaders`, for all traffic, because mitmproxy sends a streamed request
+right after that hook. The flow keeps the value in its metadata, so that flow files give the same findings as captures."""
 
 from __future__ import annotations
 
 import dataclasses
+import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from mitmproxy import http
 
-from wirelint.apis.unknown import is_text
+from wirelint.addon.log import say
+from wirelint.addon.options import Settings
+from wirelint.apis import recognise
+from wirelint.apis.unknown import is_text, unknown_because
+from wirelint.capture.readers.flows import asked_headers, url_of
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
 from wirelint.model import End, Json, Request, Timing
+from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
 from wirelint.rule import Finding
-from wirelint.settings import Scope, Scopes
+from wirelint.settings import HEADER, Scope, Scopes, unknown
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
 
 if TYPE_CHECKING:
     from wirelint.addon.exchange_fix import ExchangeFixer
+
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
@@ -372,6 +384,115 @@ class OpenExchange(NamedTuple):
 
 
 def _coding(value: str | None) -> str | None:
-    """Return the content codings to decode, None if there are none."""
     names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
     return ", ".join(names) or None
+
+
+# --- exchanges of mitmproxy's flows ----------------------------------------------------------------------------------
+
+_MOST_TOLD = 100
+
+
+def take_ignore_header(flow: http.HTTPFlow, known: Registry | None, logged: set[str]) -> None:
+    """Remove the header from a request that will be forwarded; a flow from a file is not changed.
+
+    `known`: all rules, once they are loaded. `logged`: warnings about unknown names that the log has."""
+    headers = flow.request.headers
+    if HEADER not in headers or not (flow.live or flow.is_replay):
+        return
+    value = ",".join(headers.get_all(HEADER))
+    del headers[HEADER]
+    flow.metadata[HEADER] = value
+    for line in unknown(value, known) if known is not None else ():
+        if line not in logged and len(logged) < _MOST_TOLD:
+            logged.add(line)
+            say(f"wirelint: {line}", logging.WARNING)
+
+
+# A body without content: an API claims it only if path and headers alone identify the request.
+_LEAST_BODY: Json = {"messages": [{"role": "user"}]}
+
+
+def may_be_ours(request: http.Request) -> bool:
+    """Return True if the body could show that the request is of a known API."""
+    match request.method.upper():
+        case "POST":
+            return True
+        case "GET":
+            return "text/event-stream" in request.headers.get("accept", "")
+        case "DELETE":
+            return "mcp-session-id" in request.headers
+        case _:
+            return False
+
+
+def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings) -> ExchangeRecorder:
+    """Create the recorder of a request. `body` is decoded."""
+    started = flow.request.timestamp_end or flow.request.timestamp_start
+    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings)
+
+
+def new_recorder(
+    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, settings: Settings
+) -> ExchangeRecorder:
+    """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
+    return ExchangeRecorder(
+        id=name,
+        client=flow.client_conn.id,
+        method=flow.request.method,
+        url=url,
+        request_headers=asked_headers(flow),
+        request_body=body or None,
+        session=None,
+        started=started,
+        rules=settings.rules,
+        limit=settings.max_body,
+        clock=time.perf_counter,
+        clock_start=time.perf_counter(),
+    )
+
+
+def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str) -> bool:
+    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content."""
+    headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
+    api = recognise(method, parts.path, headers, example, parts.netloc)
+    if api is None:
+        return False
+    recorder.session = Session(api, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    recorder.mark_unread(f"the request {why}; the exchange passed unread")
+    return True
+
+
+def open_unread(flow: http.HTTPFlow, settings: Settings, *, large: bool) -> ExchangeRecorder | None:
+    """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
+    streamed."""
+    recorder = open_recorder(flow, None, settings)
+    why = too_large(settings.max_body) if large else "was streamed by another addon"
+    return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
+
+
+def too_large(limit: int) -> str:
+    return f"is larger than wirelint_max_body ({limit} bytes)"
+
+
+def note_unknown(recorder: ExchangeRecorder) -> bool:
+    """Return True if an exchange of an unknown API is to be recorded; the recorder gets the reason."""
+    body = recorder.request_body or b""
+    recorder.unknown_reason = unknown_because(recorder.method, recorder.url, lower(recorder.request_headers), body)
+    if not recorder.unknown_reason:
+        return False
+    recorder.notes.append(f"not checked: {recorder.unknown_reason}")
+    if not is_text(body):
+        recorder.request_body = None
+        recorder.notes.append("the body of the request is not text; it was not stored")
+    return True
+
+
+class EndedExchange(NamedTuple):
+    """Exchange that has ended and is not checked yet. `duration` in milliseconds."""
+
+    recorder: ExchangeRecorder
+    flow: http.HTTPFlow
+    end: End
+    error: str | None
+    duration: float

@@ -24,7 +24,7 @@ from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.engine import Engine
+from wirelint.engine import Engine, Session
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.settings import Scopes
@@ -121,21 +121,20 @@ class Timeouts:
         if recorder.is_unread or not recorder.is_readable or not asks:
             return math.inf
         with self._failures.caught("watching the exchange", recorder, readable=True):
-            return self._ask(one, now)
+            if one.flow.intercepted:  # it waits for the user
+                return now + _shortest(recorder.rules)
+            recorder.catch_up()
+            if recorder.session is not None and not recorder.session.terminated:
+                return self._run_due(one, recorder.session, now)
         return math.inf
 
-    def _ask(self, one: OpenExchange, now: float) -> float:
-        recorder = one.recorder
-        if one.flow.intercepted:  # it waits for the user
-            return now + _shortest(recorder.rules)
-        recorder.catch_up()
-        if recorder.session is None or recorder.session.terminated:
-            return math.inf
-        arrivals = recorder.arrivals()
+    def _run_due(self, one: OpenExchange, session: Session, now: float) -> float:
+        """Run the rules whose limit has passed; return when the next limit passes."""
+        recorder, arrivals = one.recorder, one.recorder.arrivals()
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
-        channel = channel_of(recorder.session.api.name)
+        channel = channel_of(session.api.name)
         for rule in recorder.rules.timed:
             if channel not in rule.channels:
                 continue
@@ -147,7 +146,7 @@ class Timeouts:
                 next_due = min(next_due, at)
                 continue
             recorder.checked_silences.add((rule.code, due))
-            exchange = exchange or recorder.session.look(max(recorder.now(), due), arrivals)
+            exchange = exchange or session.look(max(recorder.now(), due), arrivals)
             for one_in_force in recorder.rules.of(exchange).rules:
                 if one_in_force.code == rule.code:
                     findings += self._engine.run(one_in_force, exchange)

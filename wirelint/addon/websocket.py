@@ -21,12 +21,11 @@ from mitmproxy import connection, http, websocket
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wirelint.addon.classify import EndedExchange, new_recorder, pass_unread, too_large
 from wirelint.addon.exchange_fix import mended_request, reply_stream_of
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange, new_recorder, pass_unread, too_large
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of, url_of
 from wirelint.model import End
@@ -209,7 +208,6 @@ class WebSockets:
             self._end(socket, "complete", None)
 
     def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
-        """Send these messages instead of the current one."""
         if not made:
             message.drop()  # type: ignore[no-untyped-call]
             return
@@ -220,7 +218,6 @@ class WebSockets:
             socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: _Socket, end: End, error: str | None) -> None:
-        """End the oldest exchange of a socket."""
         recorder = socket.open.popleft()
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
@@ -246,5 +243,4 @@ def _begin(
 
 
 def _made(content: bytes) -> WebSocketMessage:
-    """Return a server message that a fix generated."""
     return WebSocketMessage(Opcode.TEXT, False, content)

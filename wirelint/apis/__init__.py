@@ -15,20 +15,10 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
-from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter
+from wirelint.apis.reading import ApiSpec as ApiSpec
+from wirelint.apis.reading import ReplyReader as ReplyReader
+from wirelint.apis.reading import ReplyWriter as ReplyWriter
 from wirelint.model import Json
-
-__all__ = [
-    "APIS",
-    "ApiSpec",
-    "ReplyReader",
-    "ReplyWriter",
-    "as_object",
-    "by_name",
-    "channel_of",
-    "recognise",
-    "recognise_reply",
-]
 
 APIS: tuple[ApiSpec, ...] = (
     anthropic.API,

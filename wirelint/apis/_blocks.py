@@ -245,10 +245,8 @@ class BlockStreamWriter(ABC):
 
     def _mark_altered(self, events: Sequence[Event], out: Sequence[Event]) -> None:
         """Record whether blocks were inserted or removed. From then on blocks are numbered here."""
-        before, after = {id(event) for event in events}, {id(event) for event in out}
-        made = any(isinstance(event, (Start, Close)) and id(event) not in before for event in out)
-        gone = any(isinstance(event, (Start, Close)) and id(event) not in after for event in events)
-        self._altered = self._altered or made or gone
+        before, after = [{id(one) for one in some if isinstance(one, (Start, Close))} for some in (events, out)]
+        self._altered = self._altered or before != after
 
     def _note(self, out: Sequence[Event]) -> None:
         """Record the blocks of a frame that is forwarded unchanged."""

@@ -18,19 +18,19 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 from wirelint.apis.reading import (
     DONE,
     ReplyReader,
     arguments_of,
-    compact,
     error_of,
     index_of,
-    joined_texts,
     mapping,
     mappings,
     number,
     refusal_of,
+    result_text,
     role_of,
     stated_reason,
     text,
@@ -132,7 +132,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     content = message.get("content")
     if role == "tool":
         name = text(message.get("tool_name")) or text(message.get("name"))
-        return Message(role, (ToolResult(text(message.get("tool_call_id")), _shown(content), place, name),), place)
+        return Message(role, (ToolResult(text(message.get("tool_call_id")), result_text(content), place, name),), place)
     if isinstance(content, str) and message.keys() == _PLAIN:
         return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
@@ -161,28 +161,13 @@ def _content(content: Json, place: str) -> Iterator[Part]:
         if isinstance(thought, str):
             yield Reasoning(thought, f"{place}/{n}/thinking")
         elif kind == "thinking" or kind == "reasoning":
-            yield Reasoning(joined_texts(thought) if thought is not None else words or "", f"{place}/{n}")
+            yield Reasoning(result_text(thought) if thought is not None else words or "", f"{place}/{n}")
         elif kind == "refusal":
             yield Refusal(text(part.get("refusal")) or "", f"{place}/{n}")
         elif words is None:
             yield Opaque(kind, f"{place}/{n}")
         elif words:
             yield Text(words, f"{place}/{n}/text")
-
-
-def _shown(content: Json) -> str:
-    """Return the text of a tool's result. Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return compact(content)
-    lines: list[str] = []
-    for _, part in mappings(content):
-        document = part.get("document")
-        data = part.get("text") if document is None else mapping(document).get("data", document)
-        if data is not None:
-            lines.append(data if isinstance(data, str) else compact(data))
-    return "\n".join(lines)
 
 
 def _call(call: Mapping[str, Json], place: str) -> ToolCall:
@@ -223,6 +208,8 @@ class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
     has_done_marker = True
+    evidence: ClassVar[tuple[str, ...]] = ()
+    """Members of a document that only a search of the provider adds."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
@@ -260,6 +247,9 @@ class ChoiceReader(ReplyReader):
         if counts and (usage := mapping(counts)):
             self._counted = True
             self.out.append(Usage(usage, frame))
+        for name in self.evidence:
+            if document.get(name):
+                self.add_once(0, name, f"/{name}", frame)
         return ()
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
@@ -357,11 +347,8 @@ class ChoiceWriter:
         start = self.start_of(event)
         return start.kind if start is not None else None
 
-    def deltas(self, events: Sequence[Event], kind: Kind) -> list[Delta]:
-        return [event for event in events if isinstance(event, Delta) and self.kind_of(event) == kind]
-
     def text_for(self, events: Sequence[Event], kind: Kind) -> str:
-        return text_of(self.deltas(events, kind))
+        return text_of(event for event in events if self.kind_of(event) == kind)
 
 
 class ChoiceStreamWriter(ChoiceWriter, ABC):
@@ -477,10 +464,6 @@ def _stays(event: Event, counts_removed: bool) -> bool:
     return isinstance(event, (Other, ReplyMeta, Usage, Failure))
 
 
-def _has(kind: FaultKind, events: Sequence[Event]) -> bool:
-    return any(isinstance(event, StreamViolation) and event.kind == kind for event in events)
-
-
 def is_empty_call(call: Mapping[str, Json]) -> bool:
     """Return True if a `function_call` has neither a name nor arguments."""
     return not call.get("name") and call.get("arguments") in (None, "", "{}", {})
@@ -501,7 +484,7 @@ def _wrapped(call: Json) -> Json:
     return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
 
 
-def _without_empty(choice: dict[str, Json], dropped: set[FaultKind]) -> dict[str, Json]:
+def _without_empty(choice: dict[str, Json], dropped: frozenset[FaultKind]) -> dict[str, Json]:
     """Return a candidate without the empty members, and with misshapen calls written anew, if the violation was dropped."""
     if "written-null" in dropped and stated_reason(choice.get("finish_reason")) is None:
         choice = {**choice, "finish_reason": None}
@@ -528,7 +511,8 @@ class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
         self.note(out)
         listed = document.get("choices")
         choices: list[Json] = list(listed) if isinstance(listed, list) else []
-        dropped = {kind for kind in REPEATED if _has(kind, events) and not _has(kind, out)}
+        kinds = [{one.kind for one in some if isinstance(one, StreamViolation)} for some in (events, out)]
+        dropped = (REPEATED & kinds[0]) - kinds[1]
         for position, choice in mappings(choices):
             index = index_of(choice, position)
             before, after = self.of_choice(events, index), self.of_choice(out, index)

@@ -16,7 +16,6 @@ input into the start and repeat it in the deltas, so the two are kept apart.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
@@ -33,16 +32,15 @@ from wirelint.apis._blocks import (
 )
 from wirelint.apis.reading import (
     ApiSpec,
-    compact,
     error_of,
     is_conversation,
     is_misshapen,
-    joined_texts,
     mapping,
     mappings,
     misshapen,
     number,
     refusal_of,
+    result_text,
     stated_reason,
     text,
     tool_choice,
@@ -61,6 +59,7 @@ from wirelint.events import (
     Usage,
     part_of,
 )
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -74,16 +73,7 @@ from wirelint.model import (
 )
 from wirelint.wire.aws_eventstream import carry
 
-_EVENTS = frozenset({
-    "message_start",
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    "message_stop",
-    "ping",
-    "error",
-})  # fmt: skip
+_EVENTS = frozenset(load("apis")["events"]["anthropic.messages"].split())
 _KINDS: dict[str, Kind] = {
     "text": "text",
     "thinking": "reasoning",
@@ -137,15 +127,19 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     messages = body.get("messages")
     first = mapping(messages[0]) if isinstance(messages, list) and messages else {}
     compacted = any(block.get("type") == "compaction" for _, block in mappings(first.get("content")))
-    request = Request(
+    model, stream = text(body.get("model")) or "", body.get("stream") is True
+    if not model and (found := _HOSTED.search(path)) is not None:
+        model = unquote(found["bedrock"] or found["vertex"])
+        stream = stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
+    return Request(
         api="anthropic.messages",
-        model=text(body.get("model")) or "",
+        model=model,
         messages=read_messages(body, _part),
         tools=tools,
         body=body,
         tool_choice=tool_choice(choice),
         parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
-        stream=body.get("stream") is True,
+        stream=stream,
         hosted=bool(body.get("mcp_servers") or body.get("container")) or any(tool.hosted for tool in tools),
         # A message thread keeps the tools that it was created with, and refuses to get them again.
         tools_known=not is_thread and not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
@@ -153,20 +147,13 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         on_server="before" if is_thread or compacted else "nothing",
         previous=(text(thread.get("previous_message_id")) or None) if is_thread else None,
     )
-    found = _HOSTED.search(path) if request.model == "" else None
-    if found is None:
-        return request
-    streamed = request.stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
-    return dataclasses.replace(request, model=unquote(found["bedrock"] or found["vertex"]), stream=streamed)
 
 
 def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
     if block.get("type") == "tool_result":
-        error, content = block.get("is_error"), block.get("content")
-        shown = joined_texts(content) if isinstance(content, list) else text(content)
+        error = block.get("is_error")
         flag = error if isinstance(error, bool) else None
-        id_ = text(block.get("tool_use_id"))
-        return ToolResult(id_, compact(content) if shown is None else shown, place, None, flag)
+        return ToolResult(text(block.get("tool_use_id")), result_text(block.get("content")), place, None, flag)
     start, words = _start_of(place, block, None)
     if start.kind == "reasoning" and start.form != "opaque":
         return Reasoning(words, f"{place}/thinking")

@@ -20,8 +20,6 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-import orjson
-
 from wirelint.apis._blocks import (
     BlockReader,
     BlockStreamWriter,
@@ -41,6 +39,7 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
+    result_text,
     text,
     tool_choice,
 )
@@ -136,25 +135,12 @@ def _part(block: Mapping[str, Json], place: str, role: Role) -> Part | None:
     if result and role != "assistant":
         status = text(result.get("status"))
         failed = status == "error" if status is not None else None
-        return ToolResult(text(result.get("toolUseId")), _shown(result.get("content")), place, None, failed)
+        return ToolResult(text(result.get("toolUseId")), result_text(result.get("content")), place, None, failed)
     if guarded := text(nested(block, "guardContent", "text").get("text")):
         return Text(guarded, f"{place}/guardContent/text/text")
     start, words = _start_of(place, block, None, item=0), _whole_text(block)
     within = _WITHIN.get(_kind_of(block)[1], "") if words else ""
     return part_of(start._replace(pointer=place + within), words)
-
-
-def _shown(content: Json) -> str:
-    """Return the texts of a result, and its JSON as text."""
-    if isinstance(content, str):
-        return content
-    shown: list[str] = []
-    for _, part in mappings(content):
-        if isinstance(words := part.get("text"), str):
-            shown.append(words)
-        elif "json" in part:
-            shown.append(orjson.dumps(part["json"]).decode())
-    return "\n".join(shown)
 
 
 def _tools(tools: Json) -> Iterator[Tool]:
@@ -205,15 +191,10 @@ def _whole_text(block: Mapping[str, Json]) -> str:
     return text(block.get("text")) or text(thought) or "".join(text(part.get("text")) or "" for _, part in cited)
 
 
-def _delta_text(delta: Mapping[str, Json]) -> tuple[Kind, str] | None:
-    """Return the kind and the text of a delta; None for a delta without text."""
-    if isinstance(words := delta.get("text"), str):
-        return "text", words
-    if isinstance(piece := mapping(delta.get("toolUse")).get("input"), str):
-        return "tool_call", piece
-    if isinstance(thought := mapping(delta.get("reasoningContent")).get("text"), str):
-        return "reasoning", thought
-    return None
+def _delta_text(delta: Mapping[str, Json]) -> str | None:
+    call, thought = mapping(delta.get("toolUse")), mapping(delta.get("reasoningContent"))
+    texts = (delta.get("text"), call.get("input"), thought.get("text"))
+    return next((words for words in texts if isinstance(words, str)), None)
 
 
 def _start_of(
@@ -226,7 +207,7 @@ def _start_of(
     called = text(tool.get("name")) if kind in ("tool_call", "hosted_call") else name
     given = tool.get("input") if item >= 0 else {} if "toolUseId" in tool or "name" in tool else None
     value = given if kind == "tool_call" else None
-    sealed = kind == "reasoning" and not (_whole_text(block) or (_delta_text(block) or ("", ""))[1])
+    sealed = kind == "reasoning" and not (_whole_text(block) or _delta_text(block))
     form = "opaque" if sealed else "function"
     return Start(0, kind, pointer, 0, frame, index, id_, called, value, form, item)
 
@@ -282,13 +263,13 @@ class Reader(BlockReader):
                 yield Other(frame)
 
     def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        found = _delta_text(delta)
-        if key in self.blocks or (found is not None and found[0] == "tool_call"):
+        words = _delta_text(delta)
+        if key in self.blocks or (words is not None and "toolUse" in delta):
             yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
             yield self.start(key, _start_of(_pointer(key), delta, frame, index))
         # Signatures, citations and redacted thinking have no text.
-        yield Delta(self.blocks[key], found[1], frame) if found is not None else Other(frame)
+        yield Delta(self.blocks[key], words, frame) if words is not None else Other(frame)
 
     def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(body)) is not None:

@@ -59,22 +59,10 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
-_EVENTS = frozenset({
-    "message-start",
-    "content-start",
-    "content-delta",
-    "content-end",
-    "tool-plan-delta",
-    "tool-call-start",
-    "tool-call-delta",
-    "tool-call-end",
-    "citation-start",
-    "citation-end",
-    "message-end",
-    "debug",
-})  # fmt: skip
+_EVENTS = frozenset(load("apis")["events"]["cohere.chat"].split())
 _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
 _CONTENT, _CALL = "content block", "tool call"
 _PLAN: Key = ("plan", 0)
@@ -277,8 +265,7 @@ class StreamWriter(BlockStreamWriter):
     ending = (Finish, Usage, Done)
     sends_empty_deltas = False
 
-    def group_of(self, start: Start) -> str:
-        return _group_of(start)
+    group_of = staticmethod(_group_of)
 
     def group_of_event(self, kind: str) -> str:
         return _CONTENT if kind.startswith("content-") else _CALL

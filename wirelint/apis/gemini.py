@@ -22,9 +22,7 @@ from wirelint.apis.gemini_writer import (
     MEMBERS,
     StreamWriter,
     WholeWriter,
-    arguments_of,
     camel,
-    hosted_name,
     kind_of,
     member,
     several,
@@ -133,7 +131,10 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         model=(text(body.get("model")) or model) if wrapped else model,  # the wrapper of Code Assist names the model
         messages=(
             *_system(inner, at),
-            *(_message(*one) for one in several(inner.get("contents"), f"{at}/contents")),
+            *(
+                Message(role_of(content), tuple(_parts(content.get("parts"), f"{place}/parts")), place)
+                for place, content in several(inner.get("contents"), f"{at}/contents")
+            ),
         ),
         tools=tools,
         body=body,
@@ -155,10 +156,6 @@ def _system(body: Mapping[str, Json], at: str) -> Iterator[Message]:
         parts = tuple(_parts(mapping(value).get("parts"), f"{place}/parts"))
     if parts:
         yield Message("system", parts, place)
-
-
-def _message(place: str, content: Mapping[str, Json]) -> Message:
-    return Message(role_of(content), tuple(_parts(content.get("parts"), f"{place}/parts")), place)
 
 
 def _parts(parts: Json, place: str) -> Iterator[Part]:
@@ -195,11 +192,14 @@ def _start_of(
     id_ = text(inner.get("id")) or None
     match kind:
         case "functionCall":
-            name, given = text(inner.get("name")) or None, arguments_of(inner)
+            name, given = text(inner.get("name")) or None, inner.get("args")
+            given = {} if given is None else given  # a call without arguments leaves them out
             return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
         case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
             hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
-            return Start(0, hosted, pointer, choice, frame, id=id_, name=hosted_name(kind, inner), item=item)
+            is_code = kind in ("executableCode", "codeExecutionResult")
+            tool = "code_execution" if is_code else (text(value_of(inner, "toolType")) or kind).lower()
+            return Start(0, hosted, pointer, choice, frame, id=id_, name=tool, item=item)
         case _:
             return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
 
@@ -238,8 +238,10 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = mapping(value_of(function, "parametersJsonSchema")) or _json_schema(function.get("parameters"))
-                yield Tool(called, where, text(function.get("description")) or "", own)
+                own = mapping(value_of(function, "parametersJsonSchema")) or mapping(
+                    _schema(function.get("parameters"))
+                )
+                yield Tool(called, where, text(function.get("description")) or "", own or None)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
                 known = camel(kind)
@@ -274,17 +276,12 @@ _OWN = frozenset({"nullable", "propertyOrdering", "type", "typeUnspecified"})
 _DEEPEST = 100
 
 
-def _json_schema(value: Json) -> dict[str, Json] | None:
-    """Return Google's `Schema` as JSON Schema; None for a schema without constraints.
+def _schema(value: Json, depth: int = 0) -> Json:
+    """Return Google's `Schema` as JSON Schema.
 
     `Schema` is a subset of OpenAPI 3.0 in a protocol buffer: types in capitals or as numbers, `nullable`, 64-bit numbers
     as strings. (`parametersJsonSchema` already is JSON Schema.)
     """
-    made = _schema(value, 0)
-    return made if isinstance(made, dict) and made else None
-
-
-def _schema(value: Json, depth: int) -> Json:
     if not isinstance(value, dict) or depth > _DEEPEST:
         return value
     made: dict[str, Json] = {}
@@ -601,11 +598,8 @@ class PartialArguments:
 
 
 def _tokens(path: str) -> list[str | int]:
-    found: list[str | int] = []
-    for match in _TOKEN.finditer(path):
-        name, digits, one, two = match.groups()
-        found.append(int(digits) if digits is not None else next(key for key in (name, one, two) if key is not None))
-    return found
+    found = (match.groups() for match in _TOKEN.finditer(path))
+    return [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
 
 
 def _opening(token: str | int) -> str:

@@ -34,7 +34,7 @@ from wirelint.apis.writing import (
     with_other_lines,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, Usage
+from wirelint.events import Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
 
 # --- spelling ---------------------------------------------------------------------------------------------------------
@@ -105,19 +105,6 @@ def kind_of(part: Mapping[str, Json]) -> tuple[str, str, Json]:
     return ("text", "text", "") if value_of(part, "thoughtSignature") else ("", "", None)
 
 
-def hosted_name(kind: str, inner: Mapping[str, Json]) -> str:
-    """Return the provider's tool that a part is about."""
-    if kind in ("executableCode", "codeExecutionResult"):
-        return "code_execution"
-    return (text(value_of(inner, "toolType")) or kind).lower()
-
-
-def arguments_of(call: Mapping[str, Json]) -> Json:
-    """Return the arguments of a call. A call without any leaves them out."""
-    given = call.get("args")
-    return {} if given is None else given
-
-
 # --- the wrapper of Code Assist ---------------------------------------------------------------------------------------
 
 REPLY = "/response"
@@ -152,8 +139,6 @@ class _Call:
     start: Start
     source: Mapping[str, Json]
     texts: list[str] = field(default_factory=list)
-    name: str | None = None
-    id: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -170,10 +155,10 @@ class _Call:
         if words and arguments is None:
             raise ValueError("arguments that are no object cannot be sent to a client of this API")
         call = {key: value for key, value in inner.items() if key not in _PARTIAL}
-        if self.id is not None:
-            call["id"] = self.id
-        if self.name is not None:
-            call["name"] = self.name
+        if self.start.id is not None:
+            call["id"] = self.start.id
+        if self.start.name is not None:
+            call["name"] = self.start.name
         call["args"] = {} if arguments is None else arguments
         rest = {key: value for key, value in self.source.items() if key != name}
         return {(name or "functionCall"): call, **rest}
@@ -202,7 +187,7 @@ class _Parts:
         self._before: dict[int, list[Event]] = {}
         self._item_of: dict[int, int] = {}
         for event in before:
-            if isinstance(event, (Start, Delta, CallUpdate)) and event.item >= 0:
+            if isinstance(event, (Start, Delta)) and event.item >= 0:
                 self._before.setdefault(event.item, []).append(event)
                 self._item_of.setdefault(event.block, event.item)
         self._made: list[Json] = []
@@ -215,19 +200,24 @@ class _Parts:
         """Return the parts for these events. `last`: no later document can complete a call."""
         now: dict[int, list[Event]] = {}
         for event in after:
-            if isinstance(event, (Start, Delta, CallUpdate)):
+            if isinstance(event, (Start, Delta)):
                 now.setdefault(self._item(event), []).append(event)
         self._coming = now.keys() & self._before.keys()
         kept = {item for item, events in self._before.items() if self._writer.is_unchanged(events, now.get(item, []))}
         for event in after:
             match event:
-                case Start() | Delta() | CallUpdate():
+                case Start() | Delta():
                     self._finish_all(event.block)
                     item = self._item(event)
-                    if item in kept:
-                        self._keep(item, event)
-                    else:
+                    if item not in kept:
                         self._write(event, item)
+                        continue
+                    if type(event) is Start and event.kind == "tool_call":
+                        self._writer.forwarded.add(event.block)
+                    if item not in self._used:
+                        self._add_silent(item)
+                        self._used.add(item)
+                        self._add(self._source[item])
                 case Close(block=block) if block in self._writer.pending:
                     self._finish(block)
                 case _:
@@ -236,21 +226,13 @@ class _Parts:
         self._add_silent(len(self._source))
         return self._made
 
-    def _item(self, event: Start | Delta | CallUpdate) -> int:
+    def _item(self, event: Start | Delta) -> int:
         """Return the part that an event was read from, or that it replaces."""
         return event.item if event.item >= 0 else self._item_of.get(event.block, -1)
 
     def _add(self, part: Json) -> None:
         self._made.append(part)
         self._text = None
-
-    def _keep(self, item: int, event: Event) -> None:
-        if type(event) is Start and event.kind == "tool_call":
-            self._writer.forwarded.add(event.block)
-        if item not in self._used:
-            self._add_silent(item)
-            self._used.add(item)
-            self._add(self._source[item])
 
     def _add_silent(self, until: int) -> None:
         """Add parts before `until` that have no events, and the signatures of removed texts."""
@@ -273,7 +255,7 @@ class _Parts:
         self._coming.discard(item)
         return mapping(self._source[item])
 
-    def _write(self, event: Start | Delta | CallUpdate, item: int) -> None:
+    def _write(self, event: Start | Delta, item: int) -> None:
         start = event if isinstance(event, Start) else self._writer.starts[event.block]
         if start.kind == "tool_call":
             self._call(event, item)
@@ -296,13 +278,13 @@ class _Parts:
         self._made.append(part)
         self._text = (delta.block, item)
 
-    def _call(self, event: Start | Delta | CallUpdate, item: int) -> None:
+    def _call(self, event: Start | Delta, item: int) -> None:
         pending = self._writer.pending
         if isinstance(event, Start):
             source = self._take(item)
             if event.block >= MADE and not self._has_call() and _SIGNED.search(self._model):
                 source = {"thoughtSignature": _NO_SIGNATURE}
-            pending[event.block] = _Call(event, source, name=event.name, id=event.id)
+            pending[event.block] = _Call(event, source)
             self._text = None
             return
         call = pending.get(event.block)
@@ -310,10 +292,7 @@ class _Parts:
             if event.block in self._writer.forwarded:
                 raise ValueError("a call that has left in part cannot be changed")
             return
-        if isinstance(event, Delta):
-            call.texts.append(event.text)
-        else:
-            call.name, call.id = event.name or call.name, event.id or call.id
+        call.texts.append(event.text)
         if item >= 0:
             self._used.add(item)
 
@@ -357,7 +336,7 @@ class _Writer:
 
     def continues(self, events: Sequence[Event]) -> bool:
         """Return True if the events belong to a pending call."""
-        return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
+        return any(isinstance(event, (Delta, Close)) and event.block in self.pending for event in events)
 
     def _choice_of(self, event: Event) -> int | None:
         """Return the candidate of an event; None without one, and for a refused prompt, which is outside of them."""
@@ -523,7 +502,7 @@ class WholeWriter(BodyWriter, _Writer):
 def _stays(out: Sequence[Event]) -> bool:
     """Return True if a frame without a document is forwarded: `out` still has its closing bracket, comment or
     violation."""
-    return any(not isinstance(event, (Start, Delta, CallUpdate, Close, Finish)) for event in out)
+    return any(not isinstance(event, (Start, Delta, Close, Finish)) for event in out)
 
 
 def _is_last(out: Sequence[Event]) -> bool:

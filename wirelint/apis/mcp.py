@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wirelint.apis.reading import ApiSpec, ReplyReader, mapping, mappings, text
 from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
 from wirelint.jsonvalues import decode_json
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Message, Request
 
 SESSION = "mcp-session-id"
@@ -33,16 +34,7 @@ _VERSION = "mcp-protocol-version"
 _POSTS = ("/messages", "/message")
 """Paths at which servers of the older transport take messages, as their libraries define them."""
 _STREAMS = ("/sse", "/mcp")
-_METHODS = frozenset((
-    "completion/complete", "elicitation/create", "logging/setLevel", "prompts/get", "prompts/list", "resources/list",
-    "resources/read", "resources/subscribe", "resources/templates/list", "resources/unsubscribe", "roots/list",
-    "sampling/createMessage", "server/discover", "tools/call", "tools/list",
-    "notifications/cancelled", "notifications/elicitation/complete", "notifications/initialized",
-    "notifications/message", "notifications/progress", "notifications/prompts/list_changed",
-    "notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed",
-    "notifications/tasks/status", "notifications/tools/list_changed",
-))  # fmt: skip
-"""Methods that no other protocol on JSON-RPC has. Others have `initialize`, `ping` and `tasks/…` too."""
+_METHODS = frozenset(load("apis")["mcp_methods"].split())
 _RESULTS = {
     **dict.fromkeys(("tools", "prompts", "resources", "resourceTemplates", "contents", "roots"), list),
     "serverInfo": dict,
@@ -201,7 +193,8 @@ class Reader(ReplyReader):
         if frame.event == "endpoint":
             start = _start("rpc", "/endpoint", None, "endpoint", data, "notification")
             return [start._replace(block=self.next_block(), frame=frame)]
-        if (batch := _batch(data)) is not None:
+        batch = decode_json(data) if data.lstrip().startswith("[") else None
+        if isinstance(batch, list):
             events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
             return events or [Other(frame)]
         if not self.streamed and not data.lstrip().startswith("{"):
@@ -238,12 +231,6 @@ class Writer:
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""
-
-
-def _batch(data: str) -> list[Json] | None:
-    """Return the messages of a batch; None for anything else."""
-    document = decode_json(data) if data.lstrip().startswith("[") else None
-    return document if isinstance(document, list) else None
 
 
 API = ApiSpec(

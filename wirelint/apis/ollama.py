@@ -53,7 +53,6 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import (
-    CallUpdate,
     Delta,
     Done,
     Event,
@@ -183,7 +182,7 @@ class _Writer:
         content."""
         pieces: list[_Piece] = [([], [], [])]
         for event in out:
-            start = self._starts.get(event.block) if isinstance(event, (Start, Delta, CallUpdate)) else None
+            start = self._starts.get(event.block) if isinstance(event, (Start, Delta)) else None
             order = _ORDER.get(start.kind) if start is not None else None
             if order is None or (order < 2 and not isinstance(event, Delta)):
                 continue
@@ -204,7 +203,7 @@ class _Writer:
         if called:
             items, calls = dict(mappings(source.get("tool_calls"))), dict[int, list[Event]]()
             for event in called:
-                if isinstance(event, (Start, Delta, CallUpdate)):
+                if isinstance(event, (Start, Delta)):
                     calls.setdefault(event.block, []).append(event)
             made["tool_calls"] = [self._entry(items, block, events) for block, events in calls.items()]
         return made
@@ -214,26 +213,19 @@ class _Writer:
         own = items.get(start.item, {}) if block < MADE else {}
         function = dict(mapping(own.get("function")))
         begins = next((event for event in events if isinstance(event, Start)), start)
-        label = next((event for event in events if isinstance(event, CallUpdate)), None)
-        name = label.name if label is not None and label.name is not None else begins.name
         if "index" in function or not own:
             function["index"] = self._numbers.get(block, len(self._numbers))
-        function["name"] = name or ""
+        function["name"] = begins.name or ""
         words = text_of(events)
-        as_text = isinstance(function.get("arguments"), str)
-        function["arguments"] = words if as_text else _arguments(begins, words)
+        if not words and not isinstance(function.get("arguments"), str):
+            function["arguments"] = {} if begins.input is None else begins.input
+        else:  # text if the upstream sent arguments that are no object
+            value = None if isinstance(function.get("arguments"), str) else Arguments(words).value
+            function["arguments"] = value if isinstance(value, dict) else words
         known: dict[str, Json] = {}
         if begins.id is not None and (own.get("id") is not None or not own):
             known["id"] = begins.id
         return {**own, "function": function, **known}
-
-
-def _arguments(start: Start, words: str) -> Json:
-    """Return arguments as an object; as text if the upstream sent arguments that are no object."""
-    if not words:
-        return {} if start.input is None else start.input
-    value = Arguments(words).value
-    return value if isinstance(value, dict) else words
 
 
 def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[str, Json]) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -107,6 +107,8 @@ def _is_host(host: str, domains: Sequence[str]) -> bool:
 class Reader(ChoiceReader):
     """Reader of replies. The index identifies the calls of a stream; a missing index reads as 0, as clients read it."""
 
+    evidence = ("citations", "search_results")
+
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.calls: dict[int, int] = {}
@@ -116,13 +118,6 @@ class Reader(ChoiceReader):
         self._pointers: dict[int, str] = {}
         self._repeated: set[int] = set()
         self._without_reason: set[int] = set()
-
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
-        super().read_document(document, frame, alone=alone)
-        for name in ("citations", "search_results"):
-            if document.get(name):
-                self.add_once(0, name, f"/{name}", frame)
-        return ()
 
     def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))
@@ -406,8 +401,8 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         kinds: tuple[Kind, ...] = ("text", "reasoning")
         # Unchanged text keeps its form.
         kept = {kind for kind in kinds if (old := self.text_for(before, kind)) and old == self.text_for(after, kind)}
-        rest = self.rest(source, before, kept, number(choice.get("index")) or 0)
-        if not isinstance(rest.get("content"), str | list | None) and not self.deltas(after, "opaque"):
+        rest = self.rest(source, before, kept)
+        if not isinstance(rest.get("content"), str | list | None) and not self.text_for(after, "opaque"):
             rest["content"] = ""  # content of another type has become text
         pieces = list(self.pieces(after))
         if not pieces:
@@ -431,9 +426,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             made.append(entry)
         return made
 
-    def rest(
-        self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind], choice: int
-    ) -> dict[str, Json]:
+    def rest(self, source: Mapping[str, Json], before: Sequence[Event], kept: set[Kind]) -> dict[str, Json]:
         """Return the members of a delta that no event represents, and those of unchanged text."""
         kinds = {self.kind_of(event) for event in before} - kept
         rest = dict(source)
@@ -448,25 +441,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
             rest.pop("refusal", None)
         rest.pop("function_call", None)
         rest.pop("tool_calls", None)
-        if calls := self._silent_calls(source, before, choice):
-            rest["tool_calls"] = calls
         return rest
-
-    def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
-        """Return the entries of `tool_calls` without an event (a repeated id), with the numbers that their calls have
-        now."""
-        with_events = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
-        blocks = {
-            start.wire_index: block
-            for block, start in reversed(self.starts.items())
-            if start.choice == choice and block in self.numbers
-        }
-        silent: list[Json] = []
-        for item, call in mappings(source.get("tool_calls")):
-            block = blocks.get(number(call.get("index")) or 0)
-            if item not in with_events and block is not None:
-                silent.append({**call, "index": self.numbers[block]})
-        return silent
 
     def put(self, delta: dict[str, Json], source: Mapping[str, Json], piece: Piece) -> None:
         """Put a piece into a delta. `source`: the delta that the events were read from."""
@@ -483,9 +458,7 @@ class StreamWriter(_ChatWriter, ChoiceStreamWriter):
         if piece.calls:
             if delta.get("content") == "" and not piece.texts["text"]:
                 delta.pop("content")
-            silent = delta.get("tool_calls")
-            made = self.entries(source, piece, numbered=True)
-            delta["tool_calls"] = [*(silent if isinstance(silent, list) else []), *made]
+            delta["tool_calls"] = self.entries(source, piece, numbered=True)
         if piece.legacy:
             delta["function_call"] = _legacy_call(mapping(source.get("function_call")), piece.legacy)
         if lead:

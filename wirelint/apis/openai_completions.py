@@ -196,7 +196,14 @@ class DeepInfraReader(ReplyReader):
         if (error := _error_of(document)) is not None:
             yield Failure(error, frame)
         if "token" in document:
-            yield from self._token(document, frame)
+            words = text(mapping(document.get("token")).get("text"))
+            if not self._begun:
+                words = words or text(document.get("generated_text"))  # the whole text in one event
+                self._begun = True
+                yield Start(0, "text", "/results/0/generated_text", 0, frame)
+            if words:
+                yield Delta(0, words, frame)
+            yield from _finish(0, document, frame)
         for position, result in mappings(document.get("results")):
             yield Start(position, "text", f"/results/{position}/generated_text", position, frame, item=position)
             if words := text(result.get("generated_text")):
@@ -204,16 +211,6 @@ class DeepInfraReader(ReplyReader):
             yield from _finish(position, result, frame)
         if usage := _usage_of(document):
             yield Usage(usage, frame)
-
-    def _token(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        words = text(mapping(document.get("token")).get("text"))
-        if not self._begun:
-            words = words or text(document.get("generated_text"))  # the whole text in one event
-            self._begun = True
-            yield Start(0, "text", "/results/0/generated_text", 0, frame)
-        if words:
-            yield Delta(0, words, frame)
-        yield from _finish(0, document, frame)
 
 
 def _finish(choice: int, holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:

@@ -109,8 +109,6 @@ def _item_parts(item: Mapping[str, Json], place: str) -> Iterator[Start]:
             yield from _reasoning(item, place)
         case _ if kind in CALLS:
             yield _call(kind, item, place)
-        case "mcp_approval_request" | "compaction" | "item_reference":
-            yield Start(0, "opaque", place, 0, None, id=text(item.get("id")), name=kind)
         case _ if kind in _RESULTS:  # in a reply: of a tool that the provider ran
             yield Start(0, "hosted_result", place, 0, None, id=text(item.get("call_id")), name=kind)
         case _ if kind.endswith("_call") or kind == "mcp_list_tools":
@@ -250,18 +248,15 @@ def _item(item: Mapping[str, Json], place: str) -> Message | None:
     if kind == "additional_tools":
         return None
     if kind in _RESULTS and not (kind == "tool_search_output" and item.get("execution") != "client"):
-        return Message("tool", (_result(kind, item, place),), place)
+        shown = _result_text(item.get("tools" if kind == "tool_search_output" else "output"))
+        failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
+        result = ToolResult(text(item.get("call_id")), shown, place, text(item.get("name")), failed)
+        return Message("tool", (result,), place)
     if kind == "mcp_approval_response":
         return Message("user", (Opaque(kind, place),), place)
     role = role_of(item) if kind == "message" else "assistant"
     parts = (part_of(one, one.given) for one in _item_parts(item, place))
     return Message(role, tuple(part for part in parts if part is not None), place)
-
-
-def _result(kind: str, item: Mapping[str, Json], place: str) -> ToolResult:
-    output = item.get("tools") if kind == "tool_search_output" else item.get("output")
-    failed = True if kind == "apply_patch_call_output" and item.get("status") == "failed" else None
-    return ToolResult(text(item.get("call_id")), _result_text(output), place, text(item.get("name")), failed)
 
 
 def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
@@ -371,7 +366,13 @@ class Reader(ReplyReader):
             case _ if kind in _HEADS:
                 self._meta(mapping(document.get("response")), frame)
             case _ if kind in ENDS:
-                self._end(kind, mapping(document.get("response")), frame)
+                status = kind.removeprefix("response.")
+                self._response({"status": status, **mapping(document.get("response"))}, frame)
+                if status == "completed" and self._unfinished:
+                    detail = f"output item {min(self._unfinished)} was never done"
+                    self.out.append(StreamViolation("unfinished-part", detail, frame))
+                self.is_done = True
+                self.out.append(Done(frame))
             case "error":
                 self.out.append(Failure(error_of(document) or dict(document), frame))
             case "" if document.get("object") == "response":
@@ -442,14 +443,6 @@ class Reader(ReplyReader):
         self._unfinished.discard(index)
         if (block := self._blocks.get(f"/output/{index}")) is not None:
             self.out.append(Close(block, frame))
-
-    def _end(self, kind: str, response: Mapping[str, Json], frame: Frame) -> None:
-        self._response({"status": kind.removeprefix("response."), **response}, frame)
-        if kind == "response.completed" and self._unfinished:
-            detail = f"output item {min(self._unfinished)} was never done"
-            self.out.append(StreamViolation("unfinished-part", detail, frame))
-        self.is_done = True
-        self.out.append(Done(frame))
 
     def _index(self, document: Mapping[str, Json], item: Mapping[str, Json] | None = None) -> int:
         index = number(document.get("output_index"))

@@ -100,6 +100,8 @@ class Change:
 
         If the complete arguments at the end of a call differ from its deltas, they are returned unchanged.
         """
+        if self.input is not None:
+            return dump(self.input).decode()
         if self.start.kind == "tool_call" and len(before) != self.received:
             return before
         made: list[str] = []
@@ -155,12 +157,18 @@ class Changes:
         """Record that the events `own` became `out`. Return text of known blocks that was released with the events of
         another frame."""
         begun = {event.block: event for event in out if type(event) is Start}
+        updates = {event.block: event for event in out if type(event) is CallUpdate}
         for event in own:
             if type(event) is Start:
                 self._begin(event, begun.pop(event.block, None))
+            elif type(event) is CallUpdate and (change := self.by_block.get(event.block)) is not None:
+                update = updates.get(event.block)
+                if update is None:
+                    change.id, change.name = change.id or change.start.id, change.name or change.start.name
+                elif update is not event:
+                    change.id, change.name = update.id or change.id, update.name or change.name
         for block, start in begun.items():
             self.made[block] = Made(start)
-        self._relabel(own, out)
         before, after = deltas_by_block(own), deltas_by_block(out)
         late: list[tuple[Change, str]] = []
         for block in dict.fromkeys((*before, *after)):
@@ -184,17 +192,6 @@ class Changes:
             change.emptied = (bool(start.given) and not now.given) or (start.input is not None and now.input is None)
             change.item_id = now.item_id
 
-    def _relabel(self, own: Sequence[Event], out: Sequence[Event]) -> None:
-        now = {event.block: event for event in out if type(event) is CallUpdate}
-        for event in own:
-            if type(event) is CallUpdate and (change := self.by_block.get(event.block)) is not None:
-                update = now.get(event.block)
-                if update is None:
-                    change.id = change.id or change.start.id
-                    change.name = change.name or change.start.name
-                elif update is not event:
-                    change.id, change.name = update.id or change.id, update.name or change.name
-
     # --- patched documents
 
     def item(self, item: Mapping[str, Json], place: str) -> dict[str, Json] | None:
@@ -205,7 +202,10 @@ class Changes:
         kind = text(item.get("type")) or "message"
         made = dict(item)
         if own is not None and own.is_change and kind in CALLS:
-            return _call(made, CALLS[kind][0], own)
+            member = CALLS[kind][0]
+            if own.input is not None or own.has_cuts:
+                made[member] = own.patched(text(item.get(member)) or "")
+            return _labelled(made, own)
         for name in ("content", "summary"):
             listed = item.get(name)
             if isinstance(listed, list):
@@ -246,15 +246,6 @@ def _moved(annotation: Json, change: Change) -> Json:
         return annotation
     places = {name: place for name in _OFFSETS if (place := number(annotation.get(name))) is not None}
     return {**annotation, **{name: change.moved(place) for name, place in places.items()}}
-
-
-def _call(item: dict[str, Json], member: str, change: Change) -> dict[str, Json]:
-    made = _labelled(item, change)
-    if change.input is not None:
-        made[member] = dump(change.input).decode()
-    elif change.has_cuts:
-        made[member] = change.patched(text(item.get(member)) or "")
-    return made
 
 
 def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
@@ -636,7 +627,7 @@ class StreamWriter:
             return
         for name in ("arguments", "input"):
             if isinstance(given := document.get(name), str):
-                made[name] = dump(own.input).decode() if own.input is not None else own.patched(given)
+                made[name] = own.patched(given)
         if own.name is not None and "name" in document:
             made["name"] = own.name
 

@@ -70,9 +70,22 @@ def compact(value: Json) -> str:
     return "" if value is None else orjson.dumps(value).decode()
 
 
-def joined_texts(content: Json) -> str:
-    """Return the `text` members of a list's objects, one a line."""
-    return "\n".join(words for _, part in mappings(content) if (words := text(part.get("text"))) is not None)
+def result_text(content: Json) -> str:
+    """Return the text of a tool's result: a text, or a list of texts, of JSON (Converse) and of documents.
+
+    Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return compact(content)
+    lines: list[str] = []
+    for _, part in mappings(content):
+        document = part.get("document")
+        data = part.get("text", part.get("json")) if document is None else mapping(document).get("data", document)
+        if data is not None:
+            lines.append(data if isinstance(data, str) else compact(data))
+    return "\n".join(lines)
 
 
 def arguments_of(given: Json) -> Arguments:
@@ -101,12 +114,9 @@ def tool_choice(choice: Json) -> ToolChoice:
 def is_conversation(body: Mapping[str, Json]) -> bool:
     """Return True if a body has the shape that all chat APIs share: a list of messages, each with a role."""
     messages = body.get("messages")
-    if not isinstance(messages, list):
+    if not isinstance(messages, list) or not messages:
         return False
-    for message in messages:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            return False
-    return bool(messages)
+    return not [one for one in messages if not isinstance(one, dict) or not isinstance(one.get("role"), str)]
 
 
 MISSHAPEN = "content as "
@@ -282,11 +292,8 @@ class ReplyReader(ABC):
             return [Other(frame)]
         reading = self.documents.read(frame)
         self.out = reading.violations
-        alone = len(reading.documents) == 1
         for document, place in reading.documents:
-            self.out += self.read_document(document, place, alone=alone)
-        if alone and not reading.done and self.out and type(self.out[-1]) is not StreamViolation:
-            return self.out  # nearly every frame
+            self.out += self.read_document(document, place, alone=len(reading.documents) == 1)
         if not reading.documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
         if reading.done and self.has_done_marker:

@@ -13,14 +13,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import jsonschema_rs
 import orjson
 
 from wirelint import lexicon
 from wirelint.dialects.declared import coerce, dereference, resolve, type_name
 from wirelint.model import Json, Tool
 from wirelint.text.escaping import excerpt
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 _PHRASES = lexicon.Phrases("schemas")
 
@@ -131,6 +134,8 @@ def _read(source: bytes) -> dict[str, Json] | None:
 
 @lru_cache(maxsize=512)
 def _compile(source: bytes) -> Validator | None:
+    import jsonschema_rs  # 4 MB, which traffic without tools does not need
+
     declared = _read(source)
     if declared is None:
         return None
@@ -231,6 +236,8 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation | None:
 
 
 def _allowed_types(error: jsonschema_rs.ValidationError) -> Iterator[str]:
+    import jsonschema_rs
+
     match error.kind:
         case jsonschema_rs.ValidationErrorKind.Type(types=types):
             yield from map(str, types)
@@ -250,6 +257,8 @@ def _allowed_types(error: jsonschema_rs.ValidationError) -> Iterator[str]:
 
 
 def _words(error: jsonschema_rs.ValidationError, keyword: str, types: frozenset[str]) -> str:
+    import jsonschema_rs
+
     given = excerpt(_json(error.instance), 40)
     match error.kind:
         case jsonschema_rs.ValidationErrorKind.Required(property=name):

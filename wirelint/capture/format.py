@@ -275,7 +275,7 @@ def read_timing(value: Json) -> Timing:
     """Return the times of an exchange. A value that is no number counts as unknown."""
     if not isinstance(value, dict):
         return Timing()
-    return Timing(*(_number(value.get(name)) for name in _TIMES))
+    return Timing(*(as_number(value.get(name)) for name in _TIMES))
 
 
 def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
@@ -292,7 +292,7 @@ def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
     return tuple(chunks)
 
 
-def _number(value: Json) -> float | None:
+def as_number(value: Json) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
@@ -313,3 +313,99 @@ def printable(value: Json) -> Json:
 
 def _printable(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+# --- metadata of flows -----------------------------------------------------------------------------------------------
+
+NAMES = ("forwarded", "delivered", "received", "fixes")
+_NO_ANNOTATIONS = frozenset((*NAMES, "id", "url", "end", "error", "timing", "chunks", "lacks"))
+"""Values beside a flow that are no annotations."""
+
+_LARGEST = 4 << 20
+"""Largest body, in bytes, in the metadata, which mitmproxy copies now and then. Larger ones are left out."""
+
+
+def beside_received(record: Record) -> dict[str, Json]:
+    """Return metadata of a flow that shows the received messages."""
+    forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
+    if forwarded is not record.forwarded or delivered is not record.delivered:
+        record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
+    return _plain(changes(record))
+
+
+def beside_sent(record: Record) -> dict[str, Json]:
+    """Return metadata of a flow that shows the sent messages."""
+    received: dict[str, Json] = {}
+    if record.forwarded is not None:
+        received["request"] = _received_message(record.request_headers, record.request_body)
+    if record.delivered is not None:
+        received["response"] = _received_message(record.response_headers, record.response_body)
+    made: dict[str, Json] = {"received": received} if received else {}
+    if record.fixes:
+        made["fixes"] = encode_fixes(record.fixes)
+    return _plain(made)
+
+
+def times_of(record: Record) -> dict[str, Json]:
+    """Return times of an exchange and of the chunks of its reply, for which a flow has no field."""
+    made: dict[str, Json] = {"timing": encode_timing(record.timing)}
+    if record.chunks:
+        made["chunks"] = encode_chunks(record.chunks)
+    return made
+
+
+def restored(record: Record, beside: Mapping[str, Json]) -> Record:
+    """Return the record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end,
+    annotations.
+
+    Unreadable values count as absent.
+    """
+    if isinstance(beside.get("timing"), dict):
+        timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
+        record = dataclasses.replace(record, timing=timing, chunks=chunks)
+    id_, url, error = (value if isinstance(value := beside.get(name), str) else None for name in ("id", "url", "error"))
+    annotations = {name: value for name, value in beside.items() if name not in _NO_ANNOTATIONS}
+    if record.notes:
+        notes = annotations.get("notes")
+        annotations["notes"] = [*(notes if isinstance(notes, list) else []), *record.notes]
+    record = dataclasses.replace(
+        record,
+        id=id_ or record.id,
+        url=record.url if url is None else url,
+        end=read_end(beside.get("end")) or record.end,
+        error=record.error if error is None or record.error is not None else error,
+        missing=missing_of(beside.get("lacks")),
+        annotations=annotations,
+    )
+    return _with_sides(record, beside) if any(name in beside for name in NAMES) else record
+
+
+def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
+    try:
+        received = beside.get("received")
+        request = read_sent(received.get("request")) if isinstance(received, dict) else None
+        response = read_sent(received.get("response")) if isinstance(received, dict) else None
+        forwarded, delivered = read_sent(beside.get("forwarded")), read_sent(beside.get("delivered"))
+    except FormatError:
+        return record
+    if request is not None:
+        forwarded = Sent(record.request_headers, record.request_body)
+        record = dataclasses.replace(record, request_headers=request.headers, request_body=request.body)
+    if response is not None:
+        delivered = Sent(record.response_headers, record.response_body)
+        record = dataclasses.replace(record, response_headers=response.headers, response_body=response.body)
+    return dataclasses.replace(record, forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
+
+
+def _received_message(headers: Headers, body: bytes | None) -> Json:
+    return encode_sent(Sent(headers, body if len(body or b"") <= _LARGEST else None))
+
+
+def _bounded(sent: Sent | None) -> Sent | None:
+    large = sent is not None and sent.body is not None and len(sent.body) > _LARGEST
+    return Sent(sent.headers, None) if sent is not None and large else sent
+
+
+def _plain(made: dict[str, Json]) -> dict[str, Json]:
+    """Return metadata without lone surrogates, which mitmproxy's files cannot hold."""
+    return {name: printable(value) for name, value in made.items()}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -20,17 +21,26 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
-from wirelint.capture.flow_metadata import restored
-from wirelint.capture.format import changes, dump, encode_chunks, encode_timing, printable, read_end, read_headers
-from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
+from wirelint.capture.format import (
+    as_number,
+    changes,
+    dump,
+    encode_chunks,
+    encode_timing,
+    printable,
+    read_end,
+    read_headers,
+    restored,
+)
+from wirelint.capture.readers.source import Problem, as_mapping, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
-from wirelint.model import End, Json, Timing
+from wirelint.model import Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
-"""The member of an entry with the fixes and the received messages (`capture.flow_metadata`). In files of `wirelint export`
+"""The member of an entry with the fixes and the received messages (`capture.format`). In files of `wirelint export`
 it also has the findings and the values without a HAR field."""
 
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.
@@ -86,13 +96,16 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
     if entry.get("_resourceType") == "websocket" or status == 101 or not request:
         return None
     headers = _headers(response)
-    end = _end(headers)
+    end = next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
     error = as_string(response.get("_error")) or None
     content = as_mapping(response.get("content"))
     body = _content(content, headers, from_mitmproxy)
     if body == b"" and from_mitmproxy and end is None:
         body = None
-    request_headers = _headers(request)
+    request_headers, was_left = (
+        _headers(request),
+        "Client disconnected" in (error or "") or "ERR_ABORTED" in (error or ""),
+    )
     record = Record(
         id=f"{source}:{number}",
         method=as_string(request.get("method")) or "GET",
@@ -103,7 +116,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
         response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
         response_body=body if status else None,
         timing=_timing(entry),
-        end=end or ("unknown" if error is None else _end_of_error(error)),
+        end=end or ("unknown" if error is None else "client-left" if was_left else "upstream-died"),
         error=error,
         source=source,
         place=f"entry {number}",
@@ -118,14 +131,6 @@ def _headers(message: Mapping[str, Json]) -> Headers:
     return tuple(field for field in read_headers(message.get("headers")) if not field[0].startswith(":"))
 
 
-def _end(headers: Headers) -> End | None:
-    return next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
-
-
-def _end_of_error(error: str) -> End:
-    return "client-left" if "Client disconnected" in error or "ERR_ABORTED" in error else "upstream-died"
-
-
 def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool) -> bytes | None:
     text = content.get("text")
     if not isinstance(text, str):
@@ -135,9 +140,15 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
             return base64.b64decode(text)
         except (binascii.Error, ValueError):
             return None
-    if _is_latin1(headers, from_mitmproxy):
-        return _undo_latin1(text)
-    return text.encode("utf-8", "surrogatepass")
+    if not _is_latin1(headers, from_mitmproxy) or any(character > "\xff" for character in text):
+        return text.encode("utf-8", "surrogatepass")
+    data = text.encode("latin-1")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(data):  # else they end inside a character
+            return text.encode()
+    return data
 
 
 def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: bool = False) -> tuple[str, str | None]:
@@ -150,23 +161,8 @@ def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: b
 
 
 def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
-    """Return True if the text of a body is its bytes read as Latin-1."""
     kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
     return from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8)
-
-
-def _undo_latin1(text: str) -> bytes:
-    """Return the UTF-8 bytes of a text that was decoded as Latin-1, also if they end inside a character."""
-    try:
-        data = text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        if error.end < len(data):
-            return text.encode()
-    return data
 
 
 def _timing(entry: Mapping[str, Json]) -> Timing:
@@ -206,6 +202,9 @@ def _encode(record: Record, annotations: Mapping[str, Json], comment: str) -> Js
     timing = record.timing
     first = timing.first_byte
     whole = timing.duration if timing.duration is not None else first or 0.0
+    date = _NO_TIME
+    with contextlib.suppress(ValueError, OverflowError, OSError, TypeError):
+        date = datetime.fromtimestamp(timing.started, UTC).isoformat(timespec="milliseconds")  # type: ignore[arg-type]
     beside: dict[str, Json] = {
         "id": record.id,
         "url": record.url,
@@ -218,7 +217,7 @@ def _encode(record: Record, annotations: Mapping[str, Json], comment: str) -> Js
         **changes(record),
     }
     return {
-        "startedDateTime": _date(timing.started),
+        "startedDateTime": date,
         "time": whole,
         "request": _encode_request(record),
         "response": _encode_response(record),
@@ -277,11 +276,3 @@ def _type(headers: Headers) -> str:
 def _text(body: bytes) -> dict[str, Json]:
     text, encoding = written(body, (), from_mitmproxy=False)
     return {"text": text, **({"encoding": encoding} if encoding is not None else {})}
-
-
-def _date(started: float | None) -> str:
-    try:
-        moment = datetime.fromtimestamp(started, UTC) if started is not None else None
-    except (ValueError, OverflowError, OSError):
-        moment = None
-    return moment.isoformat(timespec="milliseconds") if moment is not None else _NO_TIME

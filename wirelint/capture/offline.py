@@ -1,22 +1,43 @@
-"""Checking and fixing of captures offline, with the session and the engine of live traffic and one ledger per file."""
+"""Checking and fixing of captures offline, with the session and the engine of live traffic and one ledger per file.
+
+A partition is the unit that one process checks with one ledger:
+
+    captures/20260131T094500Z-3f2a9c11/exchanges.jsonl
+    captures/20260131T213007Z-3f2a9c11/exchanges.jsonl
+
+A proxy writes its run in parts. A conversation goes on from part to part, and so does the ledger: the parts that a run
+began on one day are one partition. Every other capture is a partition by itself.
+
+Large partitions are cut into slices by the root of a conversation, which the proxy wrote beside each exchange. A slice
+also reads the exchanges without a root (tool servers), since they are evidence for all conversations. The number of
+slices depends on the size of the captures alone, so results do not depend on the number of processes.
+
+Behind a balancer that does not keep a session on one proxy, a conversation is in the captures of several: `interleaved`
+puts the runs of a day together, in order of time.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import TypeAlias
 
 from wirelint.apis.unknown import unknown_because
-from wirelint.capture.readers import Problem
+from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers.source import as_string
 from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
-from wirelint.engine import Engine, Session, internal, lower
+from wirelint.engine import Engine, internal, lower
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.model import Exchange, Json, MissingInfo, Request, Side, missing_words
+from wirelint.model import Exchange, Json, MissingInfo, Side, missing_words
 from wirelint.rewrite import rewrite_reply
-from wirelint.rewrite.request import mend_request
+from wirelint.rewrite.request import Mended, mend_request
+from wirelint.rewrite.stream import Rewritten
 from wirelint.rule import Finding, Rule
-from wirelint.settings import Scope
 from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
@@ -247,89 +268,62 @@ def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: R
 
 
 def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
-    session = begin(_named_by_place(record))
+    # Fixes derive ids of calls from the id, which must not depend on the file name.
+    is_named_by_file = record.id.startswith(f"{record.source}:")
+    session = begin(dataclasses.replace(record, id=record.place) if is_named_by_file else record)
     if session is None:
         return Fixed(record, None)
     scope = engine.rules.of(session.head())
-    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.missing)
-    forwarded = work.mend(session, record)
+    rules = tuple(rule for rule in scope.rules if not rule.needs & record.missing)
+    allowed = scope.permit if permit is None else permit
+    asked: Mended | None = None
+    made: Rewritten | None = None
+    if record.request_body and session.request is not None and "request" not in record.missing:
+        asked = mend_request(session.head(), record.request_body, rules, engine.ledger, allowed)
+    is_mended = asked is not None and asked.body != record.request_body
     respond(session, record)
-    delivered = work.rewrite(session, record)
-    fixed = dataclasses.replace(
-        record,
-        forwarded=forwarded,
-        delivered=delivered,
-        fixes=tuple(work.repairs),
-        annotations=_with_notes(record, work.notes),
-    )
-    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
-    remaining = _remaining(fixed, exchange, engine) if work.changed else None
-    findings = (*work.faults, *engine.check(exchange))
-    return Fixed(fixed, exchange, findings, remaining=findings if remaining is None else (*work.faults, *remaining))
-
-
-class _Work:
-    """The fix of one record: the replaced request and reply, with fixes, notes and faults."""
-
-    def __init__(self, engine: Engine, scope: Scope, missing: frozenset[MissingInfo]) -> None:
-        self.repairs: list[AppliedFix] = []
-        self.notes: list[str] = []
-        self.faults: list[Finding] = []
-        self.changed = False
-        self._rules = tuple(rule for rule in scope.rules if not rule.needs & missing)
-        self._ledger, self._permit = engine.ledger, scope.permit
-        self._asked: Request | None = None
-
-    def mend(self, session: Session, record: Record) -> Sent | None:
-        """Return the request to forward; None if it stays unchanged."""
-        body = record.request_body
-        if not body or session.request is None or "request" in record.missing:
-            return self._keep(record.forwarded, record, "request")
-        made = mend_request(session.head(), body, self._rules, self._ledger, self._permit)
-        self.faults += made.faults
-        if made.body == body:
-            return None
-        self._asked = made.request
-        return self._sent(record.forwarded, record.request_headers, made.body, made.repairs)
-
-    def rewrite(self, session: Session, record: Record) -> Sent | None:
-        """Return the reply to deliver; None if it stays unchanged. The session reads the body."""
-        body = record.response_body
-        if not body:
-            return self._keep(record.delivered, record, "response")
+    if record.response_body:
         made = rewrite_reply(
             session,
-            body,
-            self._rules,
-            self._ledger,
-            self._permit,
+            record.response_body,
+            rules,
+            engine.ledger,
+            allowed,
             # If the end is unknown, the file counts as holding the whole reply.
             complete=record.end in ("complete", "unknown"),
             chunks=record.chunks,
-            request=self._asked,
+            request=asked.request if asked is not None and is_mended else None,
         )
-        self.faults += made.faults
-        self.notes += made.notes
-        if made.body == body:
-            repaired = any(repair.side == "response" for repair in record.fixes)
-            return None if repaired else record.delivered
-        return self._sent(record.delivered, record.response_headers, made.body, made.repairs)
-
-    def _keep(self, sent: Sent | None, record: Record, side: Side) -> Sent | None:
-        """Return the message that a live run sent, because the received one is lost. Keep its fixes."""
-        self.repairs += [repair for repair in record.fixes if repair.side == side]
-        return sent
-
-    def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
-        self.changed = True
-        self.repairs += repairs
-        # The recorded headers of this body are better than reconstructed ones.
-        return live if live is not None and live.body == body else Sent(true_headers(headers, body), body)
+    forwarded, repairs = _sent(record, "request", asked)
+    delivered, more = _sent(record, "response", made)
+    faults = (*(asked.faults if asked is not None else ()), *(made.faults if made is not None else ()))
+    annotations = _with_notes(record, made.notes if made is not None else ())
+    fixed = record.but(forwarded=forwarded, delivered=delivered, fixes=(*repairs, *more), annotations=annotations)
+    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
+    findings = engine.check(exchange)
+    if not is_mended and (made is None or made.body == record.response_body):
+        return Fixed(fixed, exchange, (*faults, *findings), remaining=(*faults, *findings))
+    # Findings on the fixed exchange, in the conversation of the received one. The ledger is not changed.
+    after = replay(mended(fixed))
+    if after is not None:
+        after = dataclasses.replace(after, conversation=exchange.conversation, link=exchange.link)
+    remaining = engine.judge(after) if after is not None else ()
+    return Fixed(fixed, exchange, (*faults, *findings), remaining=(*faults, *remaining))
 
 
-def _named_by_place(record: Record) -> Record:
-    """Return a record whose id does not depend on the file name: fixes derive ids of calls from it."""
-    return dataclasses.replace(record, id=record.place) if record.id.startswith(f"{record.source}:") else record
+def _sent(record: Record, side: Side, made: Mended | Rewritten | None) -> tuple[Sent | None, Sequence[AppliedFix]]:
+    """Return the message to send instead of the received one, None if it stays unchanged, and its fixes."""
+    is_request = side == "request"
+    live, received = (record.forwarded, record.request_body) if is_request else (record.delivered, record.response_body)
+    earlier = [repair for repair in record.fixes if repair.side == side]
+    if made is None:  # the received message is lost: keep the one that a live run sent
+        return live, earlier
+    if made.body == received:
+        return (live if not is_request and not earlier else None), ()
+    headers = record.request_headers if is_request else record.response_headers
+    # The recorded headers of this body are better than reconstructed ones.
+    is_same = live is not None and live.body == made.body
+    return live if is_same else Sent(true_headers(headers, made.body), made.body), made.repairs
 
 
 def true_headers(headers: Headers, body: bytes) -> Headers:
@@ -349,17 +343,93 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
     return tuple(made)
 
 
-def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
-    """Return findings on a fixed exchange, in the conversation of the received one. The ledger is not changed."""
-    exchange = replay(mended(fixed))
-    if exchange is None:
-        return ()
-    return engine.judge(dataclasses.replace(exchange, conversation=came.conversation, link=came.link))
-
-
 def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:
     annotations = dict(record.annotations)
     if notes:
         kept = record.notes
         annotations["notes"] = [*kept, *(note for note in notes if note not in kept)]
     return annotations
+
+
+Change: TypeAlias = Callable[[Iterator[Record | Problem]], Iterable[Record | Problem]]
+"""Function that replaces records before they are checked."""
+_PART = re.compile(r"(.*[/\\]|)(\d{8})T\d{6}Z-([0-9a-f]{8})(?:-\d+)?[/\\](exchanges\.jsonl|flows\.mitm)", re.DOTALL)
+_SLICE = 32 << 20
+"""Bytes of a slice."""
+_MOST_SLICES = 8
+"""Every slice reads the whole partition, which takes about a hundredth of the time of checking it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Captures that are checked with one ledger: the files of each run in order. `size`: their bytes.
+
+    `number` of `slices`: the conversations whose exchanges are reported.
+    """
+
+    runs: tuple[tuple[str, ...], ...]
+    size: int
+    number: int = 0
+    slices: int = 1
+
+    @property
+    def files(self) -> Iterator[str]:
+        return (file for run in self.runs for file in run)
+
+    def records(self) -> Iterator[Record | Problem]:
+        """Yield the records that the ledger needs, those of several runs in order of time, and the problems."""
+        runs = (_timed(read(files)) for files in self.runs)
+        for _, item in heapq.merge(*runs, key=itemgetter(0)):
+            if isinstance(item, Problem) or self._slice_of(item) in (self.number, None):
+                yield item
+
+    def check(
+        self,
+        rules: Sequence[Rule],
+        report: Report | None = None,
+        change: Change = iter,
+    ) -> Iterator[Checked | Problem]:
+        """Check the partition. Yield the results of its slice. `change` replaces records before they are checked."""
+        for item in check(change(self.records()), rules, report, together=True):
+            record = item.record if isinstance(item, Checked) else None
+            if self.number in (0, self._slice_of(record) if record is not None else None):
+                yield item
+
+    def _slice_of(self, record: Record) -> int | None:
+        """Return the number of the slice of a record; None if it has no root."""
+        root = as_string(record.annotations.get("root")) if self.slices > 1 else ""
+        return sum(root.encode("utf-8", "replace")) % self.slices if root else None
+
+
+def run_of(source: str) -> str:
+    """Return the day and run of a part of a capture, with its folder; the source itself if it is no such part."""
+    found = _PART.fullmatch(source)
+    return "".join((found[1], found[2], found[3], found[4])) if found is not None else source
+
+
+def partitions(
+    files: Iterable[str], size_of: Callable[[str], int], *, interleaved: bool = False
+) -> Iterator[Partition]:
+    """Yield the partitions of captures, in the order of their first files. `interleaved`: those of a day are one."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for number, file in enumerate(files):
+        found = _PART.fullmatch(file)
+        day = found[2] if found is not None and interleaved else ""
+        run = run_of(file) if found is not None else f"{number} {file}"
+        groups.setdefault(day or run, {}).setdefault(run, []).append(file)
+    for runs in groups.values():
+        chains = tuple(tuple(chain) for chain in runs.values())
+        size = sum(size_of(file) for chain in chains for file in chain)
+        has_roots = all(map(_PART.fullmatch, chains[0]))
+        slices = min(max(size // _SLICE, 1), _MOST_SLICES) if has_roots else 1
+        for number in range(slices):
+            yield Partition(chains, size // slices, number, slices)
+
+
+def _timed(items: Iterable[Record | Problem]) -> Iterator[tuple[float, Record | Problem]]:
+    """Yield the items of a run, each with the time at which it ended, or that of the item before it."""
+    latest = 0.0
+    for item in items:
+        if isinstance(item, Record) and item.timing.started is not None:
+            latest = max(latest, item.timing.started + (item.timing.duration or 0.0) / 1000)
+        yield latest, item

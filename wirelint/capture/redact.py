@@ -23,9 +23,8 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 from urllib.parse import quote, unquote_plus
 
-from wirelint.capture.literals import Scope, find_in_text
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.capture.secrets import Scope, find_in_text, is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body, is_clean
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import with_strings
@@ -78,11 +77,6 @@ def _url_secrets(url: str) -> list[str]:
     return found + [secret for secret in plain if secret not in found]
 
 
-def _may_search_for(secret: str) -> bool:
-    """Return True if texts can be searched for a secret: it is long enough, no word of prose, and no mark."""
-    return len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret)
-
-
 class Redactor:
     """Replaces secrets by marks. Safe to use from several threads. With `enabled=False` everything passes unchanged."""
 
@@ -105,7 +99,13 @@ class Redactor:
             one for name, value in headers if is_secret_header(name, value) for one in _header_secrets(name, value)
         ]
         found += _url_secrets(url)
-        news = [secret for secret in found if secret not in self._known and _may_search_for(secret)]
+        # Texts are not searched for short secrets, for words of prose, and for marks.
+        news = [
+            secret
+            for secret in found
+            if secret not in self._known and len(secret) >= _SHORTEST_KNOWN
+            and secret.lower() not in _DUMMIES and not is_marked(secret)
+        ]  # fmt: skip
         if not news:
             return
         with self._lock:
@@ -155,7 +155,8 @@ class Redactor:
         )
         values = [value for name, value in fields if not is_secret_header(name, value)]
         # One quick search of all short texts together: searching each of 30 headers takes ten times as long.
-        is_clear = not Scope.of("\n".join([url, *values, *_texts(record.fixes)]), self._known)
+        texts = [text for fix in record.fixes for text in (fix.title, fix.before, fix.after)]
+        is_clear = not Scope.of("\n".join([url, *values, *texts]), self._known)
 
         secrets: set[str] = set()
         body, edits = self._body(record.response_body, secrets, received)
@@ -298,7 +299,3 @@ def _shift(chunks: tuple[tuple[float, int], ...], edits: list[ByteEdit]) -> tupl
         shifted.append((time, after - before))
         before = after
     return tuple(shifted)
-
-
-def _texts(fixes: Iterable[AppliedFix]) -> list[str]:
-    return [text for fix in fixes for text in (fix.title, fix.before, fix.after)]

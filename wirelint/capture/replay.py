@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from urllib.parse import urlsplit
 
-from wirelint.apis import ApiSpec, recognise_reply
+from wirelint.apis import recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import FrameListener, Session, lower
 from wirelint.jsonvalues import decode_json
@@ -45,7 +45,17 @@ def begin(record: Record) -> Session | None:
             return session
     if record.request_body and urlsplit(record.url).path:
         return None
-    api = _reply_api(record.response_body)
+    body = record.response_body
+    if not body:
+        return None
+    # The request is lost: the first document of the reply shows the API.
+    document = decode_json(body)
+    api = recognise_reply(document) if document is not None else None
+    if api is None:
+        sniffer = Sniffer({})
+        frames = [*sniffer.feed(body), *sniffer.close()]
+        documents = (decode_json(frame.data.encode()) for frame in frames if frame.data is not None)
+        api = recognise_reply(next((document for document in documents if document is not None), None))
     if api is None:
         return None
     return Session(api, id=record.id, method=record.method, url=record.url, headers=headers)
@@ -93,16 +103,3 @@ def mended(record: Record) -> Record:
         delivered=None,
         fixes=(),
     )
-
-
-def _reply_api(body: bytes | None) -> ApiSpec | None:
-    """Return the API of a reply whose request is lost, by its first document."""
-    if not body:
-        return None
-    document = decode_json(body)
-    if document is not None and (api := recognise_reply(document)) is not None:
-        return api
-    sniffer = Sniffer({})
-    frames = [*sniffer.feed(body), *sniffer.close()]
-    documents = (decode_json(frame.data.encode()) for frame in frames if frame.data is not None)
-    return recognise_reply(next((document for document in documents if document is not None), None))

@@ -12,7 +12,11 @@ Exchanges that find it full are dropped and counted.
 The thread shares the lock of the interpreter with the traffic, and would delay the next request if it began at once. So
 it lets entries gather for a moment, and rests after each spell of work.
 
-With a `Shipper`, each new part gets the file `.ship`, which is locked until the part is finished (see `ship.py`).
+With a `Shipper`, each new part gets the file `.ship`. Its text is the folder of the part in the storage, `<host>/<part>`;
+the store keeps it locked until the part is finished. The shipper's thread looks for such files, uploads the other files
+of each part whose mark is not locked, and removes the mark. So the disk alone says which parts wait: the next process
+ships those of a killed one, two processes with one folder ship no part twice, and an interrupted upload is repeated
+under the same name.
 """
 
 from __future__ import annotations
@@ -20,7 +24,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import logging
 import os
+import random
 import re
 import secrets
 import shutil
@@ -28,18 +34,18 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from wirelint.capture.readers.storage import StorageError, upload
 from wirelint.capture.redact import Redactor
 from wirelint.model import Json
 
-if TYPE_CHECKING:
-    from wirelint.capture.ship import Shipper
-
+MAX_AGE = 24 * 3600.0
+"""Seconds after which a part ends."""
 FLUSH = 8.0
 """Seconds for the last uploads when the proxy stops: Docker kills a container after 10."""
 SHIP_MARK = ".ship"
@@ -195,7 +201,7 @@ class Store:
         redactor: Redactor,
         *,
         max_part_bytes: int = 64 * _MIB,
-        max_part_age: float = 24 * 3600,
+        max_part_age: float = MAX_AGE,
         max_queue_bytes: int = 64 * _MIB,
         report: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
@@ -257,7 +263,10 @@ class Store:
                 full = False
                 self._queue.append(_Entry(pieces, size))
                 self._queued += size
-                self._start()
+                if self._thread is None:
+                    # A daemon: a disk that hangs must not keep the process alive.
+                    self._thread = threading.Thread(target=self._run, name="wirelint-captures", daemon=True)
+                    self._thread.start()
                 if len(self._queue) == 1:
                     self._condition.notify()
         if full:
@@ -294,17 +303,17 @@ class Store:
             self._shipper.close(FLUSH if flush else 0.0)
         return left == 0
 
-    def _start(self) -> None:
-        if self._thread is None:
-            # A daemon: a disk that hangs must not keep the process alive.
-            self._thread = threading.Thread(target=self._run, name="wirelint-captures", daemon=True)
-            self._thread.start()
-
     def _run(self) -> None:
         began = time.thread_time()
         while (entry := self._next()) is not None:
             for piece in entry.pieces:
-                if (data := self._make(piece)) is not None:
+                try:
+                    data = piece.make()
+                except Exception as error:  # Fail open: after any error of serialisation the next exchange is written.
+                    self._failed += 1
+                    why = f"{type(error).__name__}: {self.redactor.text(str(error))}"
+                    self._tell("make", f"an exchange could not be captured: {why}")
+                else:
                     self._write_until_done(piece.file, data, may_turn=piece is entry.pieces[0])
             worked = time.thread_time() - began
             with self._condition:
@@ -316,32 +325,21 @@ class Store:
                     began = time.thread_time()
 
     def _next(self) -> _Entry | None:
-        """Wait for the next entry. Return None if no more will come."""
         with self._condition:
             if not self._queue:
                 self._hurried = False
-                while not self._condition.wait_for(lambda: self._queue or self._closing, self._time_left()):
+                while True:
+                    part = self._part  # it ends when it is too old
+                    left = max(0.0, part.started + self._limits[1] - self._clock()) if part is not None else None
+                    if self._condition.wait_for(lambda: self._queue or self._closing, left):
+                        break
                     self._close_part()
                 self._rest(_GATHER)
             return self._queue[0] if self._queue else None
 
-    def _time_left(self) -> float | None:
-        """Return the seconds until the current part is too old."""
-        return max(0.0, self._part.started + self._limits[1] - self._clock()) if self._part is not None else None
-
     def _rest(self, seconds: float) -> None:
         if self._queue and self._queued < self._max_queue / _SHORT:
             self._condition.wait_for(lambda: self._closing or self._hurried, seconds)
-
-    def _make(self, piece: Piece) -> bytes | None:
-        try:
-            return piece.make()
-        except Exception as error:  # Fail open: after any error of serialisation the next exchange is written.
-            self._failed += 1
-            self._tell(
-                "make", f"an exchange could not be captured: {type(error).__name__}: {self.redactor.text(str(error))}"
-            )
-            return None
 
     def _write_until_done(self, file: File, data: bytes, *, may_turn: bool) -> None:
         """Write an entry, again and again until the disk takes it or the store closes."""
@@ -366,36 +364,32 @@ class Store:
 
     def _write(self, file: File, data: bytes, *, may_turn: bool) -> None:
         """Append to the current part, or to a new one if the old one is gone, or full or too old. Raises OSError."""
-        now = self._clock()
-        part = self._part
-        if part is not None and (not part.is_intact(file) or (may_turn and self._is_over(part, now, len(data)))):
-            self._close_part()
+        now, part, (most, oldest) = self._clock(), self._part, self._limits
+        if part is not None:
+            is_over = part.size > 0 and (part.size + len(data) > most or now - part.started >= oldest)
+            if not part.is_intact(file) or (may_turn and is_over):
+                self._close_part()
         if self._part is None:
-            self._part = self._begin(now)
+            self._part = Part.create(self.folder, now, self.run)
+            if self._shipper is not None:
+                self._mark(self._part)
         try:
             self._part.append(file, data)
         except TornError:
             self._close_part()
             raise
 
-    def _begin(self, now: float) -> Part:
-        """Return a new part, marked if it is to be shipped. Raises OSError, and leaves no folder then."""
-        part = Part.create(self.folder, now, self.run)
-        if self._shipper is not None:
-            try:
-                part.mark()
-            except OSError as error:
-                if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
-                    part.close()
-                    shutil.rmtree(part.path, ignore_errors=True)
-                    raise
-                self._tell("mark", f"captures in {self.folder} are not shipped: no file there can be locked")
-        return part
-
-    def _is_over(self, part: Part, now: float, size: int) -> bool:
-        """Return True if a part ends before an entry of `size` bytes."""
-        most, oldest = self._limits
-        return part.size > 0 and (part.size + size > most or now - part.started >= oldest)
+    def _mark(self, part: Part) -> None:
+        """Mark a new part that is to be shipped. Raises OSError, and leaves no folder then."""
+        try:
+            part.mark()
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                part.close()
+                self._part = None
+                shutil.rmtree(part.path, ignore_errors=True)
+                raise
+            self._tell("mark", f"captures in {self.folder} are not shipped: no file there can be locked")
 
     def _close_part(self) -> None:
         if self._part is not None:
@@ -412,3 +406,114 @@ class Store:
         # Fail open: an error of the callback must not end the writer.
         with contextlib.suppress(Exception):
             self._report(message)
+
+
+# --- shipping --------------------------------------------------------------------------------------------------------
+
+
+class Shipper:
+    """Uploads the marked parts below `folder` to `url`. `report` gets one-line messages, from the thread.
+
+    `backoff` are the first and the longest pause after a failure, in seconds.
+    """
+
+    def __init__(
+        self, folder: Path, url: str, report: Callable[[str], None], *, backoff: tuple[float, float] = (1.0, 60.0)
+    ) -> None:
+        self._folder, self._url, self._report, self._backoff = folder, url, report, backoff
+        self._condition = threading.Condition()
+        self._is_due = True  # of an earlier process
+        self._closing = False
+        self._said: set[Path] = set()
+        self._thread = threading.Thread(target=self._run, name="wirelint-ship", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Note that a part is finished."""
+        with self._condition:
+            self._is_due = True
+            self._condition.notify()
+
+    def close(self, wait: float) -> None:
+        """Try once more to ship what waits, and wait for that for some seconds. The rest stays on the disk."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify()
+        self._thread.join(wait)
+        left = sum(1 for _ in self._marks()) if wait else 0
+        if left:
+            parts = "1 folder" if left == 1 else f"{left} folders"
+            self._report(f"{parts} of captures in {self._folder} not shipped yet; the next start ships them")
+
+    def _run(self) -> None:
+        for name in ("aiobotocore", "botocore"):  # they tell where credentials and endpoints are from
+            logging.getLogger(name).setLevel(logging.WARNING)
+        pause, longest = self._backoff
+        is_away = is_last = False
+        while not is_last:
+            is_last = self._wait(pause * random.uniform(0.5, 1.0) if is_away else None)
+            try:
+                self._ship()
+            except Exception as error:  # fail open: what waits is shipped later
+                if is_away:
+                    pause = min(pause * 2, longest)
+                    continue
+                is_away, pause = True, self._backoff[0]
+                reason = error.strerror if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
+                self._report(
+                    f"captures are not shipped to {self._url}: {reason}; they stay in {self._folder} until it works"
+                )
+            else:
+                if is_away:
+                    self._report(f"captures are shipped to {self._url} again")
+                is_away = False
+
+    def _wait(self, pause: float | None) -> bool:
+        """Wait for a finished part, after a failure for `pause` seconds. Return True at the last attempt."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._closing or (self._is_due and pause is None), pause)
+            self._is_due = False
+            return self._closing
+
+    def _ship(self) -> None:
+        """Upload the files of all parts that wait. Raises StorageError at the first that cannot be uploaded."""
+        for mark in sorted(self._marks()):
+            with _locked(mark) as place:
+                if not place:
+                    continue
+                try:
+                    for file in sorted(mark.parent.iterdir()):
+                        if file.is_file() and not file.is_symlink() and not file.name.startswith("."):
+                            upload(file, self._url, f"{place}/{file.name}")
+                    mark.unlink()
+                except StorageError:
+                    raise
+                except OSError as error:  # of the disk; the other parts are shipped
+                    if mark.parent.exists() and mark.parent not in self._said:
+                        self._said.add(mark.parent)
+                        self._report(f"{mark.parent} is not shipped: {error.strerror or error}")
+
+    def _marks(self) -> Iterator[Path]:
+        return self._folder.glob(f"*/{SHIP_MARK}")
+
+
+@contextlib.contextmanager
+def _locked(mark: Path) -> Iterator[str]:
+    """Lock a mark and yield its text; yield an empty text if another process has locked or removed it."""
+    import fcntl  # missing on Windows
+
+    try:
+        descriptor = os.open(mark, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        yield ""
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield ""
+        else:
+            text = os.read(descriptor, 1024).decode("utf-8", "replace")
+            yield text if os.fstat(descriptor).st_nlink else ""
+    finally:
+        os.close(descriptor)

@@ -29,18 +29,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from wirelint.apis.reading import IGNORED, Decoded, Documents
-from wirelint.capture.literals import (
+from wirelint.capture.secrets import (
     LITERAL,
     Scope,
+    Span,
     find_in_json,
     find_in_text,
+    harmless,
     is_json,
     is_near,
     merge,
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.secrets import Span, harmless
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
@@ -49,6 +50,7 @@ from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split
 
 _LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
+_COLON = re.compile(r"[ \t\r\n]*:")
 _PART_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id")
 _CONTAINERS = frozenset({"delta", "content_block"})
 """A text that begins in one of these members continues in the other: their names are no part of a channel."""
@@ -210,19 +212,11 @@ class _Document:
     @cached_property
     def strings(self) -> Sequence[re.Match[str]]:
         """The string literals that are no member names, in order."""
-        return [literal for literal in LITERAL.finditer(self.text) if not _is_key(self.text, literal.end())]
+        return [literal for literal in LITERAL.finditer(self.text) if not _COLON.match(self.text, literal.end())]
 
     @cached_property
     def by_text(self) -> Mapping[str, re.Match[str]]:
-        """The first string literal for each decoded text."""
         return {unescape(literal[1]): literal for literal in reversed(self.strings)}
-
-
-def _is_key(text: str, position: int) -> bool:
-    """Return True if the literal that ends at `position` is a member name."""
-    while position < len(text) and text[position] in " \t\r\n":
-        position += 1
-    return text[position : position + 1] == ":"
 
 
 def _documents(body: Body) -> list[_Document]:
@@ -254,7 +248,6 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _data_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the values of an event's data lines, with their offsets."""
     for start, line in _lines(text):
         if (field := _DATA.match(line)) is not None:
             yield start + field.end(), line[field.end() :]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,12 @@ from wirelint.capture.cases import Case, NoFindingError, disappointed, encode_ca
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import Problem, captures_below, read, storage
+from wirelint.capture.readers import Problem, read, storage
 from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
-from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli import guided
+from wirelint.cli.jobs import Bar, Workers, files_of
 from wirelint.cli.options import (
     Selection,
     folders_option,
@@ -44,7 +44,6 @@ from wirelint.cli.options import (
     results,
     rule_options,
 )
-from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Scopes, file_states
@@ -118,13 +117,14 @@ def check(
     if expect:
         return verify(paths, rules)
     if ray is not None:
-        status = _check_on_ray(ray, paths, output, selection, jobs, interleave, bool(baseline or watch or judge))
+        from wirelint.cli.fleet import check_on_ray
+
+        status = check_on_ray(ray, paths, output, selection, jobs, interleave, bool(baseline or watch or judge))
         return 0 if status == 1 and exit_zero else status
-    known = Baseline(baseline or selection.configuration.baseline, write=write_baseline)
+    known, counts = Baseline(baseline or selection.configuration.baseline, write=write_baseline), Statistics()
     if watch:
         _require_files(paths, output_format, others=bool(output or write_baseline or statistics or judge))
         return _watch(paths, rules, known, output_format, all_occurrences=all_occurrences, exit_zero=exit_zero)
-    counts = Statistics()
     with (
         results(output) as out, Bar(paths, "checking") as bar,
         Workers(jobs, bar, selection.scopes, interleaved=interleave) as workers,
@@ -134,44 +134,18 @@ def check(
             item = known.new(found)
             item = item if all_occurrences else item.folded
             counts.add(item)
-            if statistics or write_baseline:
-                continue
-            if item.findings or item.known:
-                bar.hide(out)
-            writer.add(item)
+            if not (statistics or write_baseline):
+                if item.findings or item.known:
+                    bar.hide(out)
+                writer.add(item)
         bar.hide()
         if statistics:
             counts.write(out, output_format)
         elif not write_baseline:
             writer.close()
-    _inform_of(counts, bar.problems, output_format)
+    inform(counts.summary(bar.problems, hints=output_format in ("full", "concise")))
     known.close(rules.everywhere)
     return 2 if bar.problems else int(counts.faults > 0 and not (exit_zero or write_baseline))
-
-
-def _inform_of(counts: Statistics, problems: int, output_format: str) -> None:
-    inform(counts.summary(problems))
-    if output_format in ("full", "concise") and (hint := counts.hint()):
-        inform(hint)
-
-
-def _check_on_ray(
-    address: str,
-    paths: Sequence[str],
-    output: str | None,
-    selection: Selection,
-    jobs: int | None,
-    interleave: bool,
-    has_others: bool,
-) -> int:
-    """Check captures on a Ray cluster. Raises click.UsageError without an output, or for options that exclude `--ray`."""
-    if output is None or output == "-" or "-" in paths or has_others:
-        raise click.UsageError(
-            "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
-        )
-    from wirelint.cli.fleet import check_on_ray
-
-    return check_on_ray(address, paths, place_of(output), selection, jobs, interleaved=interleave)
 
 
 def _require_files(paths: Sequence[str], output_format: str, *, others: bool) -> None:
@@ -194,12 +168,12 @@ def _watch(
     all_occurrences: bool,
     exit_zero: bool,
 ) -> int:
-    """Check the files whenever one changes, and print the findings of new exchanges, until the user interrupts."""
     writer = begin(output_format, sys.stdout, rules.everywhere, grouped=not all_occurrences)
     counts, seen = Statistics(), Counter[str]()
     try:
         while True:
-            state, read_now, before = file_states(_files(paths)), Counter[str](), counts.exchanges
+            files = [file for path in paths for file in files_of(path)]
+            state, read_now, before = file_states(files), Counter[str](), counts.exchanges
             with Bar(paths, "checking") as bar:
                 for found in bar.checked(Workers(1, bar, lambda: rules).checked(rules), rules):
                     source = found.record.source
@@ -216,17 +190,11 @@ def _watch(
             sys.stdout.flush()
             if counts.exchanges > before:
                 inform(f"{counts.summary(bar.problems)}; watching, Ctrl-C ends")
-            while file_states(_files(paths)) == state:
+            while file_states(file for path in paths for file in files_of(path)) == state:
                 time.sleep(_PAUSE)
     except KeyboardInterrupt:
         writer.close()
     return 1 if counts.faults and not exit_zero else 0
-
-
-def _files(paths: Sequence[str]) -> Iterator[str]:
-    """Yield each capture that the paths name."""
-    for path in paths:
-        yield from [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else [path]
 
 
 # --- baselines ---------------------------------------------------------------------------------------------------------
@@ -265,7 +233,25 @@ class Baseline:
         if self._path is None:
             return
         if self._writes:
-            inform(f"wrote {self._path}: {counted(self._write(self._path), 'finding')}")
+            found = sorted(self._found.items(), key=lambda item: (item[1].code, place_pattern(item[1]), item[0]))
+            entries: list[Json] = [
+                {
+                    "fingerprint": print_,
+                    "code": one.code,
+                    "name": one.name,
+                    "layer": one.layer,
+                    "place": f"{one.side} {place_pattern(one)}".rstrip(),
+                    "evidence": evidence(one),
+                    "count": self._seen[print_],
+                }
+                for print_, one in found
+            ]
+            document: Json = {"format": _FORMAT, "version": _VERSION, "findings": entries}
+            try:
+                self._path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+            except OSError as error:
+                raise click.ClickException(f"{self._path}: {error.strerror or error}; name a writable place") from error
+            inform(f"wrote {self._path}: {counted(len(found), 'finding')}")
             return
         if known := sum(count for print_, count in self._seen.items() if print_ in self._known):
             inform(f"{counted(known, 'finding')} known from {self._path}, not shown")
@@ -274,32 +260,6 @@ class Baseline:
         if gone := Counter(names[code] for code in missing if code in names):
             listed = ", ".join(f"{name} ({count})" for name, count in sorted(gone.items()))
             inform(f"gone since {self._path}: {listed}; --write-baseline removes them")
-
-    def _write(self, path: Path) -> int:
-        """Write the findings of this run. Returns the number of fingerprints."""
-        found = sorted(self._found.items(), key=lambda item: (item[1].code, place_pattern(item[1]), item[0]))
-        document: Json = {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "findings": [_entry(print_, finding, self._seen[print_]) for print_, finding in found],
-        }
-        try:
-            path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        except OSError as error:
-            raise click.ClickException(f"{path}: {error.strerror or error}; name a writable place") from error
-        return len(found)
-
-
-def _entry(print_: str, finding: Finding, count: int) -> Json:
-    return {
-        "fingerprint": print_,
-        "code": finding.code,
-        "name": finding.name,
-        "layer": finding.layer,
-        "place": f"{finding.side} {place_pattern(finding)}".rstrip(),
-        "evidence": evidence(finding),
-        "count": count,
-    }
 
 
 def _load(path: Path) -> dict[str, str]:

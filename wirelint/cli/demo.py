@@ -6,28 +6,32 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
-from wirelint.launch.demo.comparison import Score, compare
+from wirelint.launch.demo.comparison import compare
 from wirelint.launch.processes import StartError
 from wirelint.mock import serve
 from wirelint.testing import Process
 from wirelint.view.findings import MARKS, STYLES, visible
-from wirelint.view.screen import Screen
+from wirelint.view.screen import Screen, in_columns
 
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 """Seconds; the usual limits would make the demo slow."""
+_COMPARED = (
+    "calls that succeeded",
+    "calls the client could not run",
+    "replies that end with tool_calls",
+    "replies that end with stop",
+)
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
@@ -51,7 +55,7 @@ def demo(captures: Path, vendor: bool) -> int:
     if vendor:
         return _compare_vendor(console)
     steps = load_steps()
-    seen: dict[str, str] = {}
+    seen: dict[tuple[str, str], str] = {}
     files: list[Path] = []
     try:
         with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch, serve(seed=7) as upstream:
@@ -70,7 +74,9 @@ def demo(captures: Path, vendor: bool) -> int:
             with start("repairs", fix="unsafe") as proxy:
                 console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
                 again = [step for step in steps if step.repaired]
-                wrong += [step for step in again if not _play_repaired(step, proxy, console, seen[_key(step)])]
+                wrong += [
+                    step for step in again if not _play_repaired(step, proxy, console, seen[step.title, step.sdk])
+                ]
                 files += proxy.files()
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
@@ -82,10 +88,6 @@ def demo(captures: Path, vendor: bool) -> int:
     return 0 if agree and not wrong else 1
 
 
-def _key(step: Step) -> str:
-    return f"{step.title} {step.sdk}"
-
-
 def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
     """Run a step. Return a text of the result that the client got, and the exchanges of the step."""
     before = len(proxy.lines())
@@ -94,16 +96,21 @@ def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
     return saw, proxy.lines()[before:]
 
 
-def _play(step: Step, proxy: Process, console: Screen, seen: dict[str, str]) -> bool:
+def _play(step: Step, proxy: Process, console: Screen, seen: dict[tuple[str, str], str]) -> bool:
     saw, exchanges = _drive(step, proxy)
-    seen[_key(step)] = saw
+    seen[step.title, step.sdk] = saw
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
     blamed = {finding["name"] for finding in findings if finding["severity"] != "info"}
     right = blamed >= set(step.finds) and bool(step.finds) == bool(blamed)
     console.print(_title(step, right).append("clean" if not findings else "", "green"))
     console.print(Padding(Text(visible(f"the client saw {saw}"), "dim", overflow="fold"), (0, 0, 0, 2)))
     for finding in findings:
-        console.print(Padding(_line(finding), (0, 0, 0, 2)))
+        style = STYLES[finding["severity"]]
+        head = f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}"
+        line = Text.assemble(
+            (head, f"bold {style}"), (f" ({finding['layer']})", style), f" {visible(finding['message'])}"
+        )
+        console.print(Padding(line, (0, 0, 0, 2)))
     return right
 
 
@@ -122,12 +129,6 @@ def _title(step: Step, right: bool) -> Text:
     form = "stream" if step.stream else "JSON"
     mark = ("✓", "green") if right else ("✗", "red")
     return Text.assemble(mark, f" {step.title:<31}", (f"{step.sdk:<10}{form:<7}", "dim"))
-
-
-def _line(finding: dict[str, Any]) -> Text:
-    style = STYLES[finding["severity"]]
-    line = Text.assemble((f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}", f"bold {style}"))
-    return line.append(f" ({finding['layer']})", style).append(f" {visible(finding['message'])}")
 
 
 def _compare(files: list[Path], console: Screen) -> bool:
@@ -164,18 +165,17 @@ def _compare_vendor(console: Screen) -> int:
         "their vendor of Kimi K2 makes faults that users have reported\n",
         soft_wrap=True,
     )
-    table = Table("", "without wirelint", f"with {_REPAIRS}", box=None, header_style="dim", pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    rows: list[tuple[str, Callable[[Score], str]]] = [
-        ("calls that succeeded", lambda score: f"{score.succeeded:,} ({score.share:.0%})"),
-        ("calls the client could not run", lambda score: f"{score.refused:,}"),
-        ("replies that end with tool_calls", lambda score: f"{score.finishes['tool_calls']:,}"),
-        ("replies that end with stop", lambda score: f"{score.finishes['stop']:,}"),
+    shown = [
+        (
+            f"{score.succeeded:,} ({score.share:.0%})",
+            f"{score.refused:,}",
+            f"{score.finishes['tool_calls']:,}",
+            f"{score.finishes['stop']:,}",
+        )
+        for score in (without, repaired)
     ]
-    for title, shown in rows:
-        table.add_row(title, shown(without), shown(repaired))
-    console.print(table)
+    heads = [Text(head, "dim") for head in ("", "without wirelint", f"with {_REPAIRS}")]
+    console.print_lines(in_columns([heads, *zip(_COMPARED, *shown, strict=True)], {1, 2}))
     made = ", ".join(f"{name} {count:,}" for name, count in repaired.repairs.most_common())
     console.print(
         f"\n[dim]fixes:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True

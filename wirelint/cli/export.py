@@ -16,10 +16,9 @@ from wirelint.capture.format import encode
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.redact import new_key, redacted
 from wirelint.capture.writers import Staging, TargetError
-from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli import guided
+from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import Selection, force_option, inform, jobs_option, paths_argument, rule_options
-from wirelint.cli.progress import Bar
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted

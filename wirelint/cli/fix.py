@@ -21,11 +21,11 @@ from wirelint.capture.offline import fix as fix_records
 from wirelint.capture.readers import Problem, captures_below, open_source, read, storage
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
-from wirelint.cli import completion
-from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli import guided
+from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import (
     Selection,
+    complete_paths,
     fix_options,
     force_option,
     format_option,
@@ -34,7 +34,6 @@ from wirelint.cli.options import (
     paths_argument,
     rule_options,
 )
-from wirelint.cli.progress import Bar, size_of
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
@@ -58,15 +57,11 @@ class _Job:
     counts: bool = True
     target: Path | None = None
 
-    def to(self, target: Path) -> _Job:
-        """Return the job with the file to write."""
-        return replace(self, target=target)
-
 
 @guided("fix")
 @paths_argument
 @click.option(
-    "-o", "--output", metavar="OUT", shell_complete=completion.complete_paths,
+    "-o", "--output", metavar="OUT", shell_complete=complete_paths,
     help="Where to write the fixed captures; - is standard output.",
 )  # fmt: skip
 @click.option("--diff", is_flag=True, help="Print the changes as unified diffs and write nothing.")
@@ -98,13 +93,10 @@ def fix(
     wirelint keep the received bodies and gain `forwarded`, `delivered` and `fixes`; in flow files and HAR the fixed bodies
     replace the others. Fixing starts from the received bodies: running it again changes nothing.
     """
-    if diff == (output is not None):
-        wrong = (
-            "--diff writes nothing; leave out -o"
-            if diff
-            else "no output named; write with -o OUT, or print the changes with --diff"
-        )
-        raise click.UsageError(wrong)
+    if diff and output is not None:
+        raise click.UsageError("--diff writes nothing; leave out -o")
+    if not diff and output is None:
+        raise click.UsageError("no output named; write with -o OUT, or print the changes with --diff")
     load = partial(
         selection.fixing, unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history
     )
@@ -115,7 +107,7 @@ def fix(
     try:
         with Bar(paths, "fixing") as bar, Workers(jobs, bar, load) as workers:
             run = _Run(rules, FixStatistics(allowed), writer, diff, bar, workers)
-            written = run.show(paths) if output is None else run.write(paths, output, force=force)
+            written = run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -138,8 +130,6 @@ def fix(
 
 @dataclass(slots=True)
 class _Run:
-    """One run of the command."""
-
     rules: Scopes
     statistics: FixStatistics
     writer: Writer | None
@@ -148,13 +138,12 @@ class _Run:
     workers: Workers
     problems: int = 0
 
-    def show(self, paths: tuple[str, ...]) -> str:
-        for _ in self._fixed([job for job in _jobs(paths) if job.counts]):
-            pass
-        return ""
-
-    def write(self, paths: tuple[str, ...], output: str, *, force: bool) -> str:
-        """Write everything or nothing. Returns a line that says what."""
+    def write(self, paths: tuple[str, ...], output: str | None, *, force: bool) -> str:
+        """Write everything or nothing, and nothing without an output. Returns a line that says what."""
+        if output is None:
+            for _ in self._fixed([job for job in _jobs(paths) if job.counts]):
+                pass
+            return ""
         folder = len(paths) > 1 or storage.is_folder(paths[0])
         if output == _STDIO:
             if folder:
@@ -164,16 +153,21 @@ class _Run:
         _keep_apart(paths, target)
         jobs = list(_jobs(paths))
         with Staging(target, folder=folder, force=force) as staging:
-            count = sum(self._fixed([job.to(staging.path / job.place if folder else staging.path) for job in jobs]))
+            path = staging.path
+            count = sum(self._fixed([replace(one, target=path / one.place if folder else path) for one in jobs]))
             if not count:
                 return "nothing was written"
             staging.commit()
-        return f"wrote {output}{_of(count, paths)}" if folder else f"wrote {output}"
+        if not folder:
+            return f"wrote {output}"
+        others = sum(map(_count, paths)) - count
+        left_out = f"; {counted(others, 'other file')} left out" if others > 0 else ""
+        return f"wrote {output}: {counted(count, 'capture')}{left_out}"
 
     def _write_to_stdout(self, path: str) -> str:
         with tempfile.TemporaryDirectory(prefix="wirelint-fix-") as scratch:
             made = Path(scratch, "out")
-            if all(self._fixed([_Job(path).to(made)])):
+            if all(self._fixed([_Job(path, target=made)])):
                 with made.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
         return ""
@@ -193,7 +187,6 @@ class _Run:
                 self._take(jobs[number], item)
 
     def _take(self, job: _Job, item: Fixed | Problem) -> None:
-        """Count and print what a capture holds."""
         if isinstance(item, Problem):
             self.bar.hide()
             self.problems += job.counts
@@ -317,15 +310,7 @@ def _on_disk(source: str, target: Path) -> Iterator[Path]:
         spool.unlink(missing_ok=True)
 
 
-def _of(count: int, paths: tuple[str, ...]) -> str:
-    """Return the part of the input that is in the output, in words."""
-    files = sum(_count(path) for path in paths)
-    others = files - count
-    return f": {counted(count, 'capture')}" + (f"; {counted(others, 'other file')} left out" if others > 0 else "")
-
-
 def _count(path: str) -> int:
-    """Return the number of files that a path stands for."""
     if not storage.is_folder(path):
         return 1
     if storage.is_url(path):

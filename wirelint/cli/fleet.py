@@ -1,6 +1,6 @@
 """The option `--ray`: the workers of a Ray cluster check captures, and write the tables of their findings.
 
-Theory of operation. A partition of the captures (`capture.partition`), the unit of `--jobs`, is a plain task of Ray: it
+Theory of operation. A partition of the captures (`capture.offline`), the unit of `--jobs`, is a plain task of Ray: it
 is a chain of files with a ledger, it writes its results itself, and only counts come back. Ray Data would move blocks of
 rows between steps, and here is one step.
 
@@ -29,13 +29,12 @@ import click
 import orjson
 
 from wirelint import __version__
-from wirelint.capture.offline import Checked
-from wirelint.capture.partition import Partition, partitions
+from wirelint.capture.offline import Checked, Partition, partitions
 from wirelint.capture.readers import Problem, storage
 from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged
+from wirelint.cli.jobs import Bar, size_of
 from wirelint.cli.options import Selection, failure_text, inform
-from wirelint.cli.progress import Bar, size_of
 from wirelint.model import Json
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted, printable
@@ -79,15 +78,31 @@ class _Task:
 
 
 def check_on_ray(
-    address: str, paths: Sequence[str], output: str, selection: Selection, jobs: int | None, *, interleaved: bool
+    address: str,
+    paths: Sequence[str],
+    output: str | None,
+    selection: Selection,
+    jobs: int | None,
+    interleaved: bool,
+    has_others: bool,
 ) -> int:
     """Check captures on a Ray cluster, or on one that is started here if the address is empty. Return the exit status.
 
-    Raises click.ClickException without the extra `ray`, if there is no such cluster, and for an unusable output.
+    Raises click.ClickException without the extra `ray`, if there is no such cluster, for an unusable output, and if there
+    are other options that `--ray` excludes.
     """
-    ray = _import_ray()
-    rules, totals = selection.scopes(), Totals()
-    folder, key = os.getcwd(), new_key()
+    if output is None or output == "-" or "-" in paths or has_others:
+        raise click.UsageError(
+            "--ray writes tables: name a folder or bucket with -o, and leave out -, --baseline, --watch and --judge"
+        )
+    output = storage.place_of(output)
+    try:
+        import ray
+
+        from wirelint.view.parquet import write_tables
+    except ImportError as error:
+        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
+    rules, totals, folder, key = selection.scopes(), Totals(), os.getcwd(), new_key()
     with Bar(paths, "checking") as bar:
         units = partitions(bar.files, size_of, interleaved=interleaved)
         tasks = [_Task(one, *_named(one, rules, selection), output, folder, key) for one in units]
@@ -105,7 +120,14 @@ def check_on_ray(
                 totals.add(made)
                 bar.counts[0] += made.exchanges
                 bar.counts[1] += task.partition.size
-            _upload_schemas(output)
+            # Each table once without rows, so that queries find its columns.
+            with tempfile.TemporaryDirectory(prefix="wirelint-ray-") as scratch:
+                write_tables(Path(scratch), ())
+                try:
+                    for path in Path(scratch).rglob("*.parquet"):
+                        storage.upload(path, output, path.relative_to(scratch).as_posix())
+                except OSError as error:
+                    raise click.ClickException(f"{output}: {error.strerror or error}") from error
     for problem in totals.problems:
         inform(f"wirelint: {problem}")
     found = count_by_severity(totals.severities) or "nothing found"
@@ -115,16 +137,6 @@ def check_on_ray(
     if totals.problems:
         return 2
     return 1 if totals.severities["error"] + totals.severities["warning"] else 0
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-
-        import wirelint.view.parquet  # noqa: F401
-    except ImportError as error:
-        raise click.ClickException("--ray needs Ray and DuckDB: pip install 'wirelint[ray]'") from error
-    return ray
 
 
 def _connect(ray: Any, address: str, jobs: int | None) -> None:
@@ -206,19 +218,6 @@ def _record_of(task: _Task) -> tuple[str, list[str], Totals] | None:
         raise click.ClickException(f"{task.output}: {error.message} ({error.cure})") from error
     except (ValueError, KeyError, TypeError):  # half written
         return None
-
-
-def _upload_schemas(output: str) -> None:
-    """Write each table once without rows, so that queries find its columns. Raises click.ClickException."""
-    from wirelint.view.parquet import write_tables
-
-    with tempfile.TemporaryDirectory(prefix="wirelint-ray-") as scratch:
-        write_tables(Path(scratch), ())
-        try:
-            for path in Path(scratch).rglob("*.parquet"):
-                storage.upload(path, output, path.relative_to(scratch).as_posix())
-        except OSError as error:
-            raise click.ClickException(f"{output}: {error.strerror or error}") from error
 
 
 # --- in a worker ------------------------------------------------------------------------------------------------------

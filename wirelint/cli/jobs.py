@@ -1,30 +1,217 @@
-"""The option `--jobs`: captures are shared out among processes, with the results of one process.
+"""Work on captures: in several processes (`--jobs`), with a progress bar on stderr if that is a terminal.
 
-The unit of work is a partition of the captures (`capture.partition`), so the results do not depend on the number of
-processes.
+Theory of operation. The unit of work is a partition of the captures (`capture.offline`), so the results do not depend on
+the number of processes.
+
+The bar's total is the size of all files. The part done is exact between two files, and estimated within one by the bodies
+of the records read from it. The bar is drawn when a record has been read, at most ten times a second, and removed before
+anything else is printed, so that it never mixes with results on the same terminal. With `--jobs` the worker processes
+count records and bytes, and this process only draws.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, TypeVar
 
 import click
+from rich.filesize import decimal
 
-from wirelint.capture.offline import Checked, Report
-from wirelint.capture.partition import Change, Partition, partitions
-from wirelint.capture.readers import Problem
-from wirelint.cli.progress import Bar, size_of
+from wirelint.capture.offline import Change, Checked, Partition, Report, partitions
+from wirelint.capture.readers import Problem, captures_below, storage
+from wirelint.capture.record import Record
+from wirelint.cli.options import failure_text, inform
+from wirelint.rule import Rule
 from wirelint.settings import Scopes
+from wirelint.view.screen import Screen
 
 if TYPE_CHECKING:
+    from multiprocessing.sharedctypes import SynchronizedArray
+
+    from rich.progress import Progress
+
+    from wirelint.cli.judge import Judge
     from wirelint.cli.pool import Emit, Pool, Work
 
 T = TypeVar("T")
+
+
+class _HasRecord(Protocol):
+    @property
+    def record(self) -> Record: ...
+
+
+Item = TypeVar("Item", bound="Record | Problem | _HasRecord")
+
+Counts: TypeAlias = "SynchronizedArray[float] | list[float]"
+"""The number of records and of bytes that are done; shared by processes, or in a list."""
+
+_PATIENCE = 0.7
+"""Seconds in which a command may end without a bar."""
+_PAUSE = 0.1
+_PER_BYTE = 2.0
+"""Bytes of a file for each byte of the bodies in it: heads, escapes, arrivals, findings."""
+
+
+class Meter:
+    """Adds records to counts. The bytes of a file are estimated by the bodies, up to its size, until the file is done."""
+
+    def __init__(self, counts: Counts | None) -> None:
+        self._counts = counts
+        self._source: str | None = None
+        self._size = 0
+        self._read = 0.0
+
+    def add(self, record: Record) -> None:
+        """Count a record of the next file or of the same one."""
+        if record.source != self._source:
+            self.close()
+            self._source, self._size, self._read = record.source, size_of(record.source), 0.0
+        before = self._read
+        self._read += (len(record.request_body or b"") + len(record.response_body or b"")) * _PER_BYTE
+        self._read = min(self._read, self._size) if self._size else self._read
+        self._done(1, self._read - before)
+
+    def close(self) -> None:
+        """Count the whole size of the last file."""
+        if self._size:
+            self._done(0, self._size - self._read)
+
+    def _done(self, records: int, size: float) -> None:
+        if self._counts is None:
+            return
+        with contextlib.nullcontext() if isinstance(self._counts, list) else self._counts.get_lock():
+            self._counts[0] += records
+            self._counts[1] += size
+
+
+class Bar:
+    """A progress bar: `with Bar(paths, "checking") as bar: for item in bar.follow(items): …`.
+
+    Call `bar.hide(out)` before printing. `counts` may be replaced by those of other processes that do the work.
+    """
+
+    def __init__(self, paths: Iterable[str], verb: str, console: Screen | None = None) -> None:
+        self._console, self._verb = console or Screen(sys.stderr), verb
+        self.is_on = self._console.is_terminal and not self._console.is_dumb_terminal
+        self.problems = 0
+        self.paths = tuple(paths)
+        self.counts: Counts = [0.0, 0.0]
+        self._meter = Meter(self.counts)
+        self._began = self._drawn = time.monotonic()
+        self._note = ""
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()
+
+    @cached_property
+    def files(self) -> Sequence[str]:
+        """The captures that the paths name, in order."""
+        return [file for path in self.paths for file in files_of(path)]
+
+    @cached_property
+    def size(self) -> int:
+        """The size of all captures in bytes."""
+        return sum(map(size_of, self.files))
+
+    def checked(
+        self, items: Iterable[Checked | Problem], rules: Sequence[Rule], judge: Judge | None = None
+    ) -> Iterator[Checked]:
+        """Yield checked records, with the findings of the judge. Problems of reading are printed and counted."""
+        for item in self.follow(items if judge is None else judge.judged(items, rules, self)):
+            if isinstance(item, Problem):
+                self.problems += 1
+                sys.stdout.flush()
+                self.inform(f"wirelint: {item}")
+            else:
+                yield item
+
+    def note(self, text: str) -> None:
+        """Show a text beside the counts at once, because a slow step follows."""
+        self._note = f", {text}"
+        if self.is_on:
+            self._draw()
+
+    def inform(self, message: str) -> None:
+        """Print a message on stderr with the bar out of the way."""
+        self.hide()
+        inform(message)
+
+    def inform_failure(self, culprit: str, error: Exception) -> None:
+        """Print the failure of a rule or of a reader."""
+        self.inform(failure_text(culprit, error))
+
+    def follow(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the items; each counts as done when the next is requested."""
+        for item in items:
+            yield item
+            if self.is_on and not isinstance(item, Problem):
+                self.add(item if isinstance(item, Record) else item.record)
+
+    def add(self, record: Record) -> None:
+        """Count a record, unless other processes count."""
+        if isinstance(self.counts, list):
+            self._meter.add(record)
+        self.tick()
+
+    def tick(self) -> None:
+        """Draw the bar if it is time to."""
+        now = time.monotonic()
+        if self.is_on and now - self._began >= _PATIENCE and now - self._drawn >= _PAUSE:
+            self._drawn = now
+            self._draw()
+
+    def hide(self, before: TextIO | None = None) -> None:
+        """Remove the bar until the next record. `before`: only if this output is on a terminal too."""
+        if self._progress is not None and self._progress.live.is_started and (before is None or before.isatty()):
+            self._progress.stop()
+
+    def _draw(self) -> None:
+        records, done = self.counts[0], self.counts[1]
+        text = f"{int(records):,} exchanges, {decimal(int(done))}{self._note}"
+        if self._progress is None:
+            # 20 ms, which few runs need.
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
+                TextColumn("{task.fields[text]}"), TransferSpeedColumn(), TimeRemainingColumn(),
+                console=self._console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+            )  # fmt: skip
+            self._progress.add_task(self._verb, total=self.size or None, text="")
+        self._progress.update(self._progress.task_ids[0], completed=done, text=text)
+        self._progress.start()
+        self._progress.refresh()
+
+
+def files_of(path: str) -> Sequence[str]:
+    """Return the captures that a path names; a folder without captures stands for itself."""
+    try:
+        below = [file for file, counts in captures_below(path) if counts] if storage.is_folder(path) else []
+    except OSError:  # the reader reports the error
+        below = []
+    return below or [path]
+
+
+def size_of(file: str) -> int:
+    """Return the size of a file in bytes; 0 for standard input, for folders, and for what cannot be read."""
+    try:
+        return 0 if storage.is_folder(file) else storage.size_of(file)
+    except OSError:  # the reader reports the error
+        return 0
+
+
+# --- worker processes -----------------------------------------------------------------------------------------------
 
 
 _SMALL = 16 << 20
@@ -41,11 +228,12 @@ class Workers:
     def __init__(self, jobs: int | None, bar: Bar, load: Callable[[], Scopes], *, interleaved: bool = False) -> None:
         self._bar, self._load = bar, load
         self._partitions = list(partitions(bar.files, size_of, interleaved=interleaved))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         is_small = jobs is None and bar.size < _SMALL
         if jobs == 1 or is_small or "-" in bar.paths:
             self.processes = 1
         else:
-            self.processes = min(jobs or _cores(), max(len(self._partitions), len(set(bar.files))))
+            self.processes = min(jobs or cores, max(len(self._partitions), len(set(bar.files))))
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -100,15 +288,9 @@ class Workers:
         yield batch
 
 
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _check(
     change: Change, outline: bool, rules: Scopes, batch: Sequence[Partition], emit: Emit, report: Report
 ) -> None:
-    """Check partitions in a worker."""
     for partition in batch:
         for item in partition.check(rules, report, change):
             emit(item.outline if outline and isinstance(item, Checked) else item)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import shutil
 import signal
 import ssl
-import textwrap
 import threading
 from pathlib import Path
 
 import click
 import orjson
+from rich.text import Text
 
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.options import format_option
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
-from wirelint.mock.fault import Fault
+from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
-from wirelint.mock.service import APIS
-from wirelint.mock.tools import NAME as TOOLS_NAME
-from wirelint.mock.tools import PATH as TOOLS_PATH
+from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
+from wirelint.view.screen import hung
 
 _MILLISECONDS = click.FloatRange(0, 60_000)
 
@@ -127,18 +126,11 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
 def list_faults() -> str:
     """Return the faults with their modes, options and APIs, then the rules that no fault breaks."""
     width = max(map(len, (*FAULTS, *NOT_PLAYED)))
-    columns = shutil.get_terminal_size((100, 24)).columns
+    columns = max(shutil.get_terminal_size((100, 24)).columns, width + 30)
 
     def lay(name: str, text: str) -> str:
-        head = f"{name:<{width}}  "
-        return textwrap.fill(
-            text,
-            max(columns, width + 30),
-            initial_indent=head,
-            subsequent_indent=" " * len(head),
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
+        lines = [line.plain for line in hung(Text(text), columns, width + 2)]
+        return f"{name:<{width + 2}}" + "\n".join(lines)[width + 2 :]
 
     lines = []
     for name, fault in FAULTS.items():
@@ -151,15 +143,14 @@ def list_faults() -> str:
 def _details(fault: Fault) -> list[str]:
     options = [f"mode={' | '.join(fault.modes)}"] if fault.modes else []
     options += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
-    details = list(options)
     if fault.tools is not None:
-        return [*details, f"at POST {TOOLS_PATH}"]
-    unable = [name for name in _API_NAMES if name not in _apis(fault)]
-    if fault.stream or unable:
-        where = "streams only" if fault.stream else ""
-        but = f"not at {', '.join(unable)}" if len(unable) <= len(_API_NAMES) // 2 else f"at {', '.join(_apis(fault))}"
-        details.append("; ".join(filter(None, (where, but if unable else ""))))
-    return details
+        return [*options, f"at POST {TOOLS_PATH}"]
+    able = _apis(fault)
+    unable = [name for name in _API_NAMES if name not in able]
+    places = ["streams only"] if fault.stream else []
+    if unable:
+        places.append(f"not at {', '.join(unable)}" if len(unable) <= len(able) else f"at {', '.join(able)}")
+    return [*options, "; ".join(places)] if places else options
 
 
 _API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))
@@ -173,7 +164,6 @@ def _apis(fault: Fault) -> list[str]:
 
 
 def _rows() -> list[dict[str, object]]:
-    """Return the faults as JSON."""
     return [
         {
             "name": name,

@@ -1,34 +1,34 @@
-"""Options that several commands share: paths, the choice of rules, output; and messages on stderr."""
+"""Options that several commands share: paths, the choice of rules, output; their completion; and messages on stderr."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from wirelint.capture.readers.storage import place_of
-from wirelint.cli import completion
-from wirelint.registry import Registry, RuleError
+from wirelint.registry import Registry, RuleError, shipped_names
 from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
 
-if TYPE_CHECKING:
-    from wirelint.cli.judge import Judge
-
 Command = Callable[..., Any]
 JUDGE_KEY = "WIRELINT_JUDGE_KEY"
 """Environment variable with the key of the judge's endpoint."""
+_MOST = 500
+"""Exchanges of a capture that are read for completion, while the user waits."""
 _TIMES = tuple(field.name for field in fields(Limits))
 
 
@@ -48,6 +48,36 @@ def failure_text(culprit: str, error: Exception) -> str:
 def inform_failure(culprit: str, error: Exception) -> None:
     """Print the failure of a rule or of a reader."""
     inform(failure_text(culprit, error))
+
+
+# --- shell completion -------------------------------------------------------------------------------------------------
+
+
+complete_paths = click.Path().shell_complete
+
+
+def complete_rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of rules, or codes if a code was begun; the last of several separated by commas."""
+    before, comma, begun = incomplete.rpartition(",")
+    given, names = set(before.split(",")), shipped_names().items()
+    words = [(code, name) if begun[:1].isupper() else (name, code) for name, code in names if name not in given]
+    words.append(("ALL", "every rule"))
+    return [CompletionItem(f"{before}{comma}{word}", help=about) for word, about in words if word.startswith(begun)]
+
+
+def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the ids in the capture that the first argument names."""
+    target = ctx.params.get("target")
+    if not isinstance(target, str) or not Path(target).exists():
+        return []
+    from wirelint.capture.readers import Problem, read
+
+    # The command reports errors in a capture; here an error message would appear in the command line being typed.
+    with contextlib.suppress(Exception):
+        items = itertools.islice(read([target]), _MOST)
+        ids = dict.fromkeys(item.id for item in items if not isinstance(item, Problem))
+        return [CompletionItem(name) for name in ids if name.startswith(incomplete)]
+    return []
 
 
 # --- the choice of rules ----------------------------------------------------------------------------------------------
@@ -132,7 +162,7 @@ class Selection:
 
 
 def _rule_option(name: str, text: str) -> Callable[[Command], Command]:
-    return click.option(name, multiple=True, metavar="RULE", shell_complete=completion.complete_rules, help=text)
+    return click.option(name, multiple=True, metavar="RULE", shell_complete=complete_rules, help=text)
 
 
 folders_option = click.option(
@@ -156,19 +186,17 @@ _RULES = (
 )  # fmt: skip
 
 
-def _limit_options() -> tuple[Callable[[Command], Command], ...]:
-    texts = {
-        "stall": "Report streams silent for longer than this.",
-        "burst": "Report streams that arrive all at once after a silence longer than this.",
-        "hang": "Report requests without a response for longer than this.",
-    }
-    seconds = click.FloatRange(0, min_open=True)
-    return tuple(
-        click.option(
-            f"--{name}", type=seconds, default=getattr(Limits(), name), show_default=True, metavar="SECONDS", help=text
-        )
-        for name, text in texts.items()
+_LIMITS = tuple(
+    click.option(
+        f"--{name}", type=click.FloatRange(0, min_open=True), default=getattr(Limits(), name), show_default=True,
+        metavar="SECONDS", help=text,
     )
+    for name, text in (
+        ("stall", "Report streams silent for longer than this."),
+        ("burst", "Report streams that arrive all at once after a silence longer than this."),
+        ("hang", "Report requests without a response for longer than this."),
+    )
+)  # fmt: skip
 
 
 def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Command], Command]:
@@ -183,7 +211,7 @@ def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Com
             set_ = tuple((name, time) for name, time in times.items() if source(name) is ParameterSource.COMMANDLINE)
             return command(selection=Selection(**chosen, times=set_), **given)
 
-        options = (*_RULES, *((policy_option,) if policy else ()), *(_limit_options() if limits else ()))
+        options = (*_RULES, *((policy_option,) if policy else ()), *(_LIMITS if limits else ()))
         for option in reversed(options):
             call = option(call)
         return call
@@ -226,8 +254,11 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
         ) -> Any:
             if judge is None and (judge_fails or judge_model != "default"):
                 raise click.UsageError("--judge-model and --judge-fails need --judge URL")
-            made = _judge(judge, judge_model, judge_budget, fails=judge_fails) if judge is not None else None
-            return command(judge=made, **given)
+            if judge is None:
+                return command(judge=None, **given)
+            from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
+
+            return command(judge=Judge(judge, judge_model, judge_budget, fails=judge_fails), **given)
 
         for option in reversed(options if fails else options[:-1]):
             call = option(call)
@@ -236,17 +267,11 @@ def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
     return decorate
 
 
-def _judge(url: str, model: str, budget: int, *, fails: bool) -> Judge:
-    from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
-
-    return Judge(url, model, budget, fails=fails)
-
-
 # --- input and output -------------------------------------------------------------------------------------------------
 
 
 paths_argument = click.argument(
-    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=completion.complete_paths
+    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths
 )
 occurrences_option = click.option(
     "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."

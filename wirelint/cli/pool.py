@@ -25,8 +25,8 @@ from typing import Any, TypeVar
 import click
 
 from wirelint.capture.offline import Checked, Report
+from wirelint.cli.jobs import Bar, Counts, Meter
 from wirelint.cli.options import failure_text
-from wirelint.cli.progress import Bar, Counts, Meter
 from wirelint.settings import Scopes
 
 Task = TypeVar("Task")
@@ -67,7 +67,18 @@ class Pool:
         for path, future in begun:
             while not wait([future], _POLL).done:
                 self._bar.tick()
-            _raise_error(future)
+            try:
+                future.result()
+            except OSError:
+                raise
+            except BrokenProcessPool as error:
+                message = (
+                    "a worker process ended before its work was done, for example for lack of memory; lower --jobs"
+                )
+                raise click.ClickException(message) from error
+            except Exception as error:
+                message = f"a worker process failed: {type(error).__name__}: {error}; use --jobs 1"
+                raise click.ClickException(message) from error
             for item in unpickled(path):
                 if isinstance(item, _Failure):
                     self._bar.inform(item.text)
@@ -103,20 +114,6 @@ def _interrupts_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _raise_error(future: Future[None]) -> None:
-    """Raise the error of a worker: an OSError unchanged, others as a message with a cure."""
-    try:
-        future.result()
-    except OSError:
-        raise
-    except BrokenProcessPool as error:
-        message = "a worker process ended before its work was done, for example for lack of memory; lower --jobs"
-        raise click.ClickException(message) from error
-    except Exception as error:
-        message = f"a worker process failed: {type(error).__name__}: {error}; use --jobs 1"
-        raise click.ClickException(message) from error
-
-
 # --- in a worker ------------------------------------------------------------------------------------------------------
 
 _rules: list[Scopes] = []
@@ -140,7 +137,6 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _run(work: Work[Task], task: Task, path: Path) -> None:
-    """Work on a task, and write its results to a file."""
     meter = Meter(_counts[0])
     with path.open("wb") as file:
 

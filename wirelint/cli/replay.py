@@ -24,8 +24,8 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from http.client import HTTPException, HTTPResponse
+from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -44,7 +44,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin
 from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.judge import NoRedirect
 from wirelint.cli.options import Selection, inform, inform_failure, paths_argument
 from wirelint.cli.report import print_comparison, score_options
@@ -53,7 +53,7 @@ from wirelint.fix import Edit
 from wirelint.jsonvalues import decode_json, decode_object
 from wirelint.launch.environment import AddressError, read_target
 from wirelint.lexicon import load
-from wirelint.model import End, Json, Timing
+from wirelint.model import Json, Timing
 from wirelint.prices import Tokens, cost, dollars
 from wirelint.rewrite.edits import apply
 from wirelint.rule import one_line
@@ -189,7 +189,8 @@ def replay(
     jobs = plan.read(paths)
     if not jobs:
         return 2
-    folder = output or Path("replays", _folder_name(base, model))
+    name = f"{urlsplit(base).netloc}{f'-{model}' if model else ''}"
+    folder = output or Path("replays", re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:100])
     done = _finished(folder)
     left = [job for job in jobs if job.name not in done]
     if limits.money is not None:
@@ -244,11 +245,6 @@ def _key(base: str, name: str | None) -> str:
     if not found.isascii() or re.search(r"\s", found):
         raise click.UsageError(f"{printable(names[0])}: not a key; it holds blanks or other characters than ASCII")
     return found
-
-
-def _folder_name(base: str, model: str | None) -> str:
-    parts = urlsplit(base)
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"{parts.netloc}{f'-{model}' if model else ''}")[:100]
 
 
 class _Plan:
@@ -313,7 +309,12 @@ class _Plan:
         headers = {name: value for name, value in headers.items() if "[redacted" not in value and value.isascii()}
         headers = {"content-type": "application/json"} | {name.lower(): value for name, value in headers.items()}
         headers |= {"accept-encoding": "identity", "user-agent": f"wirelint/{__version__}"}
-        self._require_served(api, url, headers, body)
+        parts, base = urlsplit(url), urlsplit(self._base).path
+        found = recognise("POST", parts.path, headers, decode_json(body), parts.netloc)
+        is_alike = found is not None and (found.name == api or {found.name, api} <= _ALIKE)
+        is_other = _ENDPOINT.search(base) is not None and parts.path != base  # the base URL belongs to another API
+        if not is_alike or is_other or (self._served is not None and api not in self._served):
+            raise _UnservedError(api)
         if self._key:
             name = "api-key" if self._host.endswith(".azure.com") else _KEY_HEADERS.get(api, "authorization")
             headers[name] = f"Bearer {self._key}" if name == "authorization" else self._key
@@ -337,15 +338,6 @@ class _Plan:
         pairs = [pair for pair in parse_qsl(captured.query, keep_blank_values=True) if not is_secret_parameter(pair[0])]
         query = "&".join(filter(None, (base.query, urlencode(pairs))))
         return urlunsplit((base.scheme, base.netloc, path, query, ""))
-
-    def _require_served(self, api: str, url: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Raise _UnservedError if the target is known for other APIs, or if its URL belongs to another one."""
-        parts, base = urlsplit(url), urlsplit(self._base).path
-        found = recognise("POST", parts.path, headers, decode_json(body), parts.netloc)
-        is_alike = found is not None and (found.name == api or {found.name, api} <= _ALIKE)
-        is_other = _ENDPOINT.search(base) is not None and parts.path != base
-        if not is_alike or is_other or (self._served is not None and api not in self._served):
-            raise _UnservedError(api)
 
 
 class _UnservedError(Exception):
@@ -391,7 +383,6 @@ def _finished(folder: Path) -> set[str]:
 
 
 def _latest(items: Iterator[Checked], names: set[str]) -> Iterator[Checked]:
-    """Yield the last record of each job."""
     found: dict[str, Checked] = {}
     for item in items:
         match item.record.annotations.get("replay"):
@@ -403,59 +394,40 @@ def _latest(items: Iterator[Checked], names: set[str]) -> Iterator[Checked]:
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Reply:
-    """Response to a request. Times are milliseconds after the request; `started` is a Unix time."""
-
-    started: float
-    status: int | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytearray = field(default_factory=bytearray)
-    chunks: list[tuple[float, int]] = field(default_factory=list)
-    first_byte: float | None = None
-    duration: float = 0.0
-    end: End = "complete"
-    error: str | None = None
-
-
-def send(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> _Reply:
-    """Send a request and return its reply with the arrival of each piece. Errors of the connection are in the reply."""
-    opener = urllib.request.build_opener(NoRedirect)
-    reply, clock = _Reply(time.time()), time.monotonic()
+def send(job: _Job, timeout: float) -> Record:
+    """Send a request and return the exchange, with errors of the connection. Sample 2 of exchange `a` has the id `a.2`."""
+    id_, headers = job.of if job.sample == 1 else f"{job.of}.{job.sample}", tuple(job.headers.items())
+    made = Record(id_, "POST", job.url, headers, job.body, end="complete")
+    body, chunks, first = bytearray(), list[tuple[float, int]](), None
+    started, clock = time.time(), time.monotonic()
 
     def now() -> float:
         return round((time.monotonic() - clock) * 1000, 3)
 
     try:
+        request = urllib.request.Request(job.url, job.body, job.headers, method="POST")
         try:
-            response = opener.open(urllib.request.Request(url, body, dict(headers), method="POST"), timeout=timeout)
+            response = urllib.request.build_opener(NoRedirect).open(request, timeout=timeout)
         except HTTPError as error:
             response = error
         with response:
-            reply.status, reply.headers = response.status, tuple(response.headers.items())
-            reply.first_byte = now()
-            _receive(response, reply, now)
+            made = replace(made, status=response.status, response_headers=tuple(response.headers.items()))
+            first, plain = now(), decoder(response.headers.get("content-encoding"), _MOST_BODY)
+            while data := response.read1(_PIECE):
+                piece = plain.feed(data)
+                chunks.append((now(), len(piece)))
+                body += piece
+            if response.length:  # the connection ended before the announced length
+                raise ConnectionError(f"{response.length} bytes of the reply are missing")
     except (OSError, HTTPException, ValueError) as error:  # also of codings and headers
         reason = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
-        slow = isinstance(reason, TimeoutError)
         words = getattr(reason, "strerror", None) or f"{reason}" or type(reason).__name__
         if isinstance(reason, ssl.SSLCertVerificationError):
             words = f"{_UNTRUSTED}: {reason.verify_message}"
-        reply.error = f"no byte for {timeout:g} s" if slow else words
-        reply.end = "upstream-died"
-    reply.duration = now()
-    return reply
-
-
-def _receive(response: HTTPResponse, reply: _Reply, now: Any) -> None:
-    """Read the body as it arrives. Raises OSError, HTTPException, ValueError."""
-    plain = decoder(response.headers.get("content-encoding"), _MOST_BODY)
-    while data := response.read1(_PIECE):
-        piece = plain.feed(data)
-        reply.chunks.append((now(), len(piece)))
-        reply.body += piece
-    if response.length:  # the connection ended before the announced length
-        raise ConnectionError(f"{response.length} bytes of the reply are missing")
+        words = f"no byte for {timeout:g} s" if isinstance(reason, TimeoutError) else words
+        made = replace(made, error=words, end="upstream-died")
+    received = bytes(body) if made.status is not None else None
+    return replace(made, response_body=received, chunks=tuple(chunks), timing=Timing(started, first, None, now()))
 
 
 class _Run:
@@ -478,13 +450,13 @@ class _Run:
     def send(self, jobs: Sequence[_Job], concurrency: int) -> None:
         """Send the jobs. Raises click.ClickException if the target answers none, KeyboardInterrupt."""
         waiting = iter(jobs)
-        replies: queue.Queue[tuple[_Job, _Reply, threading.Event] | None] = queue.Queue()
+        replies: queue.Queue[tuple[_Job, Record, threading.Event] | None] = queue.Queue()
 
         def work() -> None:
             try:
                 while (job := self._next(waiting)) is not None:
                     taken = threading.Event()
-                    replies.put((job, send(job.url, job.headers, job.body, self._timeout), taken))
+                    replies.put((job, send(job, self._timeout), taken))
                     while not taken.wait(_TURN) and not self._stop.is_set():
                         pass  # the next request waits for the cost of this reply
             finally:
@@ -555,7 +527,7 @@ class _Run:
             self._limit = f"the budget of {dollars(money)} is used up"
         return bool(self._limit)
 
-    def _take(self, job: _Job, reply: _Reply) -> None:
+    def _take(self, job: _Job, reply: Record) -> None:
         """Record a reply. Raises click.ClickException if the target refuses the first requests."""
         good = reply.end == "complete" and reply.status in _GOOD
         if not good:
@@ -564,34 +536,20 @@ class _Run:
                 self._stop.set()
                 raise click.ClickException(f"{self._redactor.url(job.url)}: {why}; {_cure(reply, job)}")
             self.failures[why] += 1
-        checked = self._check(self._record(job, reply))
+        checked = check_record(self._record(reply), self._engine, inform_failure)
         tokens, spent = usage_of(checked)
         if good:
             self.answered += 1
             self.spending.add(tokens, spent)
         note: dict[str, Json] = {"replay": {"job": job.name, "of": job.of, "sample": job.sample}}
         make = functools.partial(encode, checked.record, {**annotations_of(checked), **note})
-        size = len(reply.body) + len(job.body) + 4096
+        size = len(reply.response_body or b"") + len(job.body) + 4096
         while not self._store.put(Piece("exchanges.jsonl", make), size=size):
             time.sleep(0.1)  # the disk is slower than the network
 
-    def _record(self, job: _Job, reply: _Reply) -> Record:
-        """Return the redacted record of an exchange. Sample 2 of exchange `a` has the id `a.2`."""
-        made = Record(
-            id=job.of if job.sample == 1 else f"{job.of}.{job.sample}",
-            method="POST",
-            url=job.url,
-            request_headers=tuple(job.headers.items()),
-            request_body=job.body,
-            status=reply.status,
-            response_headers=reply.headers,
-            response_body=bytes(reply.body) if reply.status is not None else None,
-            chunks=tuple(reply.chunks),
-            timing=Timing(reply.started, reply.first_byte, None, reply.duration),
-            end=reply.end,
-            error=reply.error,
-            source=str(self._folder),
-        )
+    def _record(self, made: Record) -> Record:
+        """Return the redacted record of an exchange, with the time of its first token."""
+        made = replace(made, source=str(self._folder))
         session = begin(made)
         if session is not None and made.response_body:
             session.respond(made.status, {name.lower(): value for name, value in made.response_headers})
@@ -600,30 +558,26 @@ class _Run:
                 session.feed(made.response_body[position : position + size], at)
                 position += size
             first = session.finish(made.end).timing.first_token
-            made = replace(made, timing=Timing(reply.started, reply.first_byte, first, reply.duration))
+            made = replace(made, timing=replace(made.timing, first_token=first))
         return self._redactor.record(made)
 
-    def _check(self, record: Record) -> Checked:
-        return check_record(record, self._engine, inform_failure)
 
-
-def _reason(reply: _Reply) -> str:
-    """Return why a reply is not a good one, with the words of the server."""
+def _reason(reply: Record) -> str:
     if reply.error is not None:
         return printable(reply.error)
-    document = decode_object(bytes(reply.body))
+    document = decode_object(reply.response_body or b"")
     error = document.get("error", document)
     said = error.get("message") if isinstance(error, dict) else error
     return f"status {reply.status}{f' ({shorten(printable(one_line(said)), 120)})' if isinstance(said, str) else ''}"
 
 
-def _cure(reply: _Reply, job: _Job) -> str:
+def _cure(reply: Record, job: _Job) -> str:
     if reply.status in _REFUSED:
         return "set the variable of its key (--key-env NAME) to one that it accepts"
     if reply.status in _UNSERVED:
         return f"the target does not serve {job.api} there, or has no model {printable(job.model)}: correct --to or --model"
     if reply.status in _MOVED:
-        place = next((value for name, value in reply.headers if name.lower() == "location"), "another place")
+        place = next((value for name, value in reply.response_headers if name.lower() == "location"), "another place")
         return f"it redirects to {printable(place)}, and redirects are not followed: correct --to"
     if (reply.error or "").startswith(_UNTRUSTED):
         return "name the file of its authority in SSL_CERT_FILE"

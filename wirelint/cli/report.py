@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 import orjson
@@ -13,8 +14,8 @@ import orjson
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import storage
 from wirelint.capture.readers.storage import place_of
-from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
+from wirelint.cli import guided
+from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import (
     Selection,
     format_option,
@@ -25,7 +26,6 @@ from wirelint.cli.options import (
     paths_argument,
     rule_options,
 )
-from wirelint.cli.progress import Bar
 from wirelint.model import Json
 from wirelint.prices import CURE, price_table
 from wirelint.text.escaping import counted
@@ -160,11 +160,15 @@ def stats(
         paths, selection, {"model": "scoring", "issue": "checking"}.get(by, "counting"), jobs, side, judge
     ) as inputs:
         if by == "issue":
-            _print_issues(inputs, output_format)
-        elif by == "model":
-            _print_cards(inputs, output_format)
+            repeats = Repeats()
+            for item in inputs.checked():
+                repeats.add(item.folded)
+            found = repeats.ordered()
+            documents: Json = [one.document for one in found]
+            _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
+            inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
         else:
-            _print_bills(inputs, "run" if by == "run" else "conversation", output_format)
+            _print_counts(inputs, by, output_format)
         _inform_of_tables(inputs)
     return 2 if inputs.problems else 0
 
@@ -172,7 +176,8 @@ def stats(
 class _Inputs:
     """The exchanges of captures, and of tables of `wirelint export`. Raises click.UsageError for what tables lack.
 
-    `keyed`: with the keys for a comparison. `chosen`: chooses exchanges of the captures.
+    `keyed`: with the keys for a comparison. `chosen`: chooses exchanges of the captures. `left_out` counts exchanges that
+    are not with a model.
     """
 
     def __init__(
@@ -195,6 +200,7 @@ class _Inputs:
         self._is_delivered, self._is_keyed, self._chosen = side == "client", keyed, chosen
         self._bar = Bar([path for path in paths if path not in self.tables], verb)
         self._workers = Workers(jobs, self._bar, selection.scopes)
+        self.left_out = 0
 
     def __enter__(self) -> Self:
         self._workers.__enter__()
@@ -213,11 +219,14 @@ class _Inputs:
         yield from self._read()
         yield from (checked for _, checked in self._rows())
 
-    def seen(self) -> Iterator[scores.Observation | None]:
-        """Yield the figures of all exchanges; None for one that is not with a model."""
-        for item in self._read():
-            yield scores.observe(item, delivered=self._is_delivered, keyed=self._is_keyed)
-        yield from (seen for seen, _ in self._rows())
+    def seen(self) -> Iterator[scores.Observation]:
+        """Yield the figures of all exchanges with a model, and count the others."""
+        read = (scores.observe(one, delivered=self._is_delivered, keyed=self._is_keyed) for one in self._read())
+        for seen in chain(read, (seen for seen, _ in self._rows())):
+            if seen is None:
+                self.left_out += 1
+            else:
+                yield seen
 
     def _read(self) -> Iterator[Checked]:
         return self._chosen(self._bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
@@ -252,46 +261,24 @@ def _inform_of_tables(*inputs: _Inputs) -> None:
         inform("findings of tables are those of their export; tables have no bodies, so no prompts are shown")
 
 
-def _print_cards(inputs: _Inputs, output_format: str) -> None:
-    """Print a scorecard for each model."""
-    cards = scores.Cards()
-    for seen in inputs.seen():
-        cards.add(seen)
-    found = cards.ordered()
-    documents: Json = [scorecard.card_document(card) for card in found]
-    _print_scores(output_format, lambda: scorecard.score_tables(found), found, documents)
-    _inform_of_rest(cards.left_out, len(found), any(card.spending.counted for card in found))
-
-
-def _print_bills(inputs: _Inputs, by: Literal["conversation", "run"], output_format: str) -> None:
-    """Print tokens and cost of conversations or runs."""
-    bills = scores.Bills(by)
-    for seen in inputs.seen():
-        bills.add(seen)
-    found = bills.all
-    documents: Json = [scorecard.bill_document(bill) for bill in found]
-    _print_scores(output_format, lambda: [scorecard.bill_table(found)] if found else [], found, documents)
-    _inform_of_rest(bills.left_out, len(found), bool(found))
-
-
-def _inform_of_rest(left_out: int, found: int, has_usage: bool) -> None:
-    if left_out:
-        inform(f"{counted(left_out, 'exchange')} left out: not with a model's API, or unrecognised")
+def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
+    """Print a scorecard for each model, or tokens and cost of conversations or runs."""
+    documents: list[Json]
+    found: Sequence[scores.Card | scores.Bill]
+    if by == "model":
+        found = cards = scores.cards_of(inputs.seen())
+        documents = [scorecard.card_document(card) for card in cards]
+        _print_scores(output_format, lambda: scorecard.score_tables(cards), cards, documents)
+    else:
+        found = bills = scores.bills_of(inputs.seen(), by)
+        documents = [scorecard.bill_document(bill) for bill in bills]
+        _print_scores(output_format, lambda: [scorecard.bill_table(bills)] if bills else [], bills, documents)
+    if inputs.left_out:
+        inform(f"{counted(inputs.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
     if not found:
         inform("no exchange with a model")
-    if has_usage and price_table() is None:
+    if price_table() is None and any(one.spending.counted for one in found):
         inform(CURE)
-
-
-def _print_issues(inputs: _Inputs, output_format: str) -> None:
-    """Print each fault once, with the number of exchanges that have it, the first and the last."""
-    repeats = Repeats()
-    for item in inputs.checked():
-        repeats.add(item.folded)
-    found = repeats.ordered()
-    documents: Json = [one.document for one in found]
-    _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
-    inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
 
 
 @guided("compare")

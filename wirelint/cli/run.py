@@ -18,7 +18,7 @@ from rich.text import Text
 
 from wirelint.capture.format import read_lines
 from wirelint.capture.store import SHIP_MARK
-from wirelint.cli.guidance import guided
+from wirelint.cli import guided
 from wirelint.cli.options import format_option, inform
 from wirelint.launch import environment as env
 from wirelint.launch.doctor import checks as run_checks
@@ -179,7 +179,6 @@ def _opening(routes: env.Routes, place: Place) -> str:
 
 
 def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[Path]:
-    """Return the folders that this run has written."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = Path((given or [captures])[-1]).expanduser()
     return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))

@@ -18,11 +18,17 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.readers.storage import is_url, place_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
-from wirelint.cli import completion
-from wirelint.cli.guidance import guided
-from wirelint.cli.jobs import Workers
-from wirelint.cli.options import Selection, format_option, inform, occurrences_option, rule_options
-from wirelint.cli.progress import Bar
+from wirelint.cli import guided
+from wirelint.cli.jobs import Bar, Workers
+from wirelint.cli.options import (
+    Selection,
+    complete_exchanges,
+    complete_paths,
+    format_option,
+    inform,
+    occurrences_option,
+    rule_options,
+)
 from wirelint.model import Reasoning, Refusal, Text, ToolCall, ToolResult
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import render_wire
@@ -32,8 +38,8 @@ from wirelint.view.text import list_conversations, render_conversation, render_d
 
 
 @guided("show")
-@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=completion.complete_paths)
-@click.argument("exchange", required=False, metavar="[ID]", shell_complete=completion.complete_exchanges)
+@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=complete_paths)
+@click.argument("exchange", required=False, metavar="[ID]", shell_complete=complete_exchanges)
 @rule_options(policy=True)
 @click.option(
     "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
@@ -89,7 +95,7 @@ def show(
     """
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered exclude each other; leave both out to see both sides")
-    rules, chooser = selection.scopes(), _Chooser(model, selection.names(having), text)
+    rules, names = selection.scopes(), selection.names(having)
     is_place = target == "-" or is_url(target) or Path(target).exists()
     place, wanted = (target, exchange) if is_place else (str(captures), target)
     with Bar([place], "reading") as bar:
@@ -103,7 +109,7 @@ def show(
         if bar.problems:
             return 2
         raise click.ClickException(f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them")
-    chosen, console = chooser.choose(found, wanted, place), Screen(sys.stdout)
+    chosen, console = _choose(found, wanted, place, model or "", names, text or ""), Screen(sys.stdout)
     if other is not None:
         pair = _only(chosen, place, wanted), _only(_matching(items, other, all_occurrences), place, other)
         _print(console, *render_difference(*pair))
@@ -117,27 +123,21 @@ def show(
     return 2 if bar.problems else 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Chooser:
-    """Filters of the list. `rules`: names of rules, one of which must have a finding; empty for no filter."""
+def _choose(
+    found: Sequence[Checked], wanted: str | None, place: str, model: str, rules: frozenset[str], text: str
+) -> list[Checked]:
+    """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
 
-    model: str | None
-    rules: frozenset[str]
-    text: str | None
-
-    def choose(self, found: Sequence[Checked], wanted: str | None, place: str) -> list[Checked]:
-        """Return the exchange with the id `wanted`, else all, that pass the filters. Raises click.ClickException."""
-        named = [checked for checked in found if checked.record.id == wanted] or found
-        if chosen := [checked for checked in named if self._takes(checked)]:
-            return chosen
-        raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
-
-    def _takes(self, checked: Checked) -> bool:
-        if self.model is not None and self.model.lower() not in checked.model.lower():
+    def passes(one: Checked) -> bool:
+        if model.lower() not in one.model.lower():
             return False
-        if self.rules and not any(finding.name in self.rules for finding in (*checked.findings, *checked.known)):
+        if rules and not any(finding.name in rules for finding in (*one.findings, *one.known)):
             return False
-        return self.text is None or any(self.text.lower() in said.lower() for said in _texts(checked))
+        return not text or any(text.lower() in said.lower() for said in _texts(one))
+
+    if chosen := [one for one in [one for one in found if one.record.id == wanted] or found if passes(one)]:
+        return chosen
+    raise click.ClickException(f"{place}: no exchange matches --model, --rule and --text; leave one out")
 
 
 def _texts(checked: Checked) -> Iterator[str]:
@@ -196,10 +196,11 @@ def _follow(
     if call is not None:
         found = paths.of_call(call)
     elif named is not None:
-        found = paths.of_conversation(named)
+        found = tuple(path for path in paths.all() if path.conversation == named)
     elif wanted is not None:
         ids = (checked.record.id for checked in items)
-        found = paths.of_exchange(next((id_ for id_ in ids if id_.startswith(wanted)), wanted))
+        id_ = next((id_ for id_ in ids if id_.startswith(wanted)), wanted)
+        found = tuple(path for path in paths.all() if path.exchange == id_)
     else:
         found = tuple(paths.all())
     if wanted is not None:
@@ -219,7 +220,6 @@ def _follow(
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:
-    """Records as sent on, as received, or with both sides."""
     for item in items:
         if delivered and isinstance(item, Record):
             yield mended(item)

@@ -172,7 +172,6 @@ def port(number: int, given: Mapping[str, str]) -> Check:
 
 
 def _listens(host: str, number: int) -> bool:
-    """Return True if a connection to the address succeeds."""
     try:
         with socket.create_connection((host, number), _CONNECT):
             return True
@@ -341,11 +340,22 @@ def try_clients(command: Sequence[str], trial: Trial) -> Iterator[Check]:
     kind = Path(runner).name if runner else ""
     if not kind.startswith("node"):
         for name, program in _pythons(command, trial.environment).items():
-            yield from _try_python(name, program, trial)
+            output = _run([program, "-c", _PYTHON, f"https://{HOST}{PATH}"], trial.environment)
+            try:
+                answers: dict[str, str] = json.loads(output)
+            except ValueError:
+                yield problem(name, f"{program} cannot run: {_line(output)}", "repair or reinstall that Python")
+                continue
+            for client, answer in answers.items():
+                yield judge(f"{name} {client}", client, answer, trial)
     if not kind.startswith("python"):
         yield _try_node(runner if kind.startswith("node") and runner else "node", trial)
     if not command or kind == "curl":
-        yield _try_curl(trial)
+        if shutil.which("curl", path=trial.environment.get("PATH")) is None:
+            yield Check("curl", "skipped", "is not installed")
+        else:
+            answer = _run(["curl", "-sS", "-m", "10", f"https://{HOST}{PATH}"], trial.environment)
+            yield judge("curl", "curl", answer, trial)
 
 
 def _pythons(command: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -379,17 +389,6 @@ def interpreter_of(program: str, path: str | None) -> str | None:
     return runner
 
 
-def _try_python(name: str, program: str, trial: Trial) -> Iterator[Check]:
-    output = _run([program, "-c", _PYTHON, f"https://{HOST}{PATH}"], trial.environment)
-    try:
-        answers: dict[str, str] = json.loads(output)
-    except ValueError:
-        yield problem(name, f"{program} cannot run: {_line(output)}", "repair or reinstall that Python")
-        return
-    for client, answer in answers.items():
-        yield judge(f"{name} {client}", client, answer, trial)
-
-
 def _try_node(program: str, trial: Trial) -> Check:
     found = node_version(trial.environment, program)
     if found is None:
@@ -404,13 +403,6 @@ def _try_node(program: str, trial: Trial) -> Check:
     if answer.strip() != ANSWER:
         return problem(shown, f"cannot reach a base URL on this machine: {_line(answer)}", "look for a firewall")
     return ok(shown, "ignores proxy variables; base URLs are used instead (Node 24+ supports proxies)")
-
-
-def _try_curl(trial: Trial) -> Check:
-    if shutil.which("curl", path=trial.environment.get("PATH")) is None:
-        return Check("curl", "skipped", "is not installed")
-    answer = _run(["curl", "-sS", "-m", "10", f"https://{HOST}{PATH}"], trial.environment)
-    return judge("curl", "curl", answer, trial)
 
 
 def judge(name: str, client: str, answer: str, trial: Trial) -> Check:

@@ -271,14 +271,13 @@ def exceptions(given: Mapping[str, str], *, loopback: bool) -> str:
     value = given.get("no_proxy") or given.get("NO_PROXY") or ""
     hosts = [host for host in (part.strip() for part in value.replace(" ", ",").split(",")) if host and host != "*"]
     if loopback:
-        hosts = [host for host in hosts if not is_loopback(_host_of(host))]
+        addresses = {host: host.partition("://")[2] or host for host in hosts}
+        for host, bare in addresses.items():
+            if bare.startswith("[") or bare.count(":") > 1:
+                addresses[host] = bare.partition("]")[0].strip("[]")
+            else:
+                addresses[host] = bare.partition(":")[0].partition("/")[0].lstrip(".")
+        hosts = [host for host in hosts if not is_loopback(addresses[host])]
     else:
         hosts += [host for host in _LOCAL if host not in hosts]
     return ",".join(hosts)
-
-
-def _host_of(entry: str) -> str:
-    bare = entry.partition("://")[2] or entry
-    if bare.startswith("[") or bare.count(":") > 1:
-        return bare.partition("]")[0].strip("[]")
-    return bare.partition(":")[0].partition("/")[0].lstrip(".")

@@ -46,10 +46,6 @@ class Place:
     notice: str = ""
 
 
-def _is_set(name: str, options: Sequence[str]) -> bool:
-    return any(option.partition("=")[0] == name for option in options)
-
-
 class PrivateProxy:
     """mitmproxy with the addon, on ports that the system chose, for as long as the block lasts.
 
@@ -71,13 +67,14 @@ class PrivateProxy:
     ) -> None:
         self._log, self._cwd = log, cwd
         mode = f"upstream:{chain}" if chain else "regular"
-        quiet = [one for one in ("flow_detail=0", "showhost=false") if not _is_set(one.partition("=")[0], options)]
+        given = {option.partition("=")[0] for option in options}
+        quiet = [one for one in ("flow_detail=0", "showhost=false") if one.partition("=")[0] not in given]
         settings = [*quiet, *options]
         arguments = ["--mode", f"{mode}@127.0.0.1:0", "-s", str(shipped("addons") / "inspector.py")]
         arguments += [part for option in settings for part in ("--set", option)]
         # The folder of the package is last on the path, so that its neighbours hide no other modules.
         package = str(Path(__file__).resolve().parents[2])
-        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private_proxy import main; main()"
+        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.proxy import main; main()"
         self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None
@@ -248,18 +245,13 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         if os.WIFSTOPPED(status):
             time.sleep(_SETTLE)
             pid, status = os.waitpid(process.pid, os.WNOHANG | os.WCONTINUED)
-            if not pid:
-                _stop_too(process.pid)
+            if not pid:  # stop this process, so that the shell sees its job stopped; then continue the command
+                if os.isatty(0):
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                os.kill(process.pid, signal.SIGCONT)
         if os.WIFEXITED(status) or os.WIFSIGNALED(status):
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode
-
-
-def _stop_too(pid: int) -> None:
-    """Stop this process, so that the shell sees its job stopped; after that, continue the command."""
-    if os.isatty(0):
-        os.kill(os.getpid(), signal.SIGSTOP)
-    os.kill(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager

@@ -37,10 +37,11 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = re.compile(self.pattern, self.flags)
-        # As attributes of the object they are found without another call of this method.
-        vars(self).update({method: getattr(made, method) for method in _METHODS})
-        return getattr(made, name)
+        made = vars(self).get("_made") or re.compile(self.pattern, self.flags)
+        # As an attribute of the object it is found without another call of this method.
+        found = getattr(made, name)
+        vars(self).update({"_made": made, name: found})
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _LazyPattern | re.Pattern) and (self.pattern, self.flags) == (
@@ -50,9 +51,6 @@ class _LazyPattern:
 
     def __hash__(self) -> int:
         return hash(self.pattern)
-
-
-_METHODS = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn", "groups", "groupindex")
 
 
 def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:

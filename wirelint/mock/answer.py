@@ -7,7 +7,6 @@ each event can be decoded as soon as it arrives); new network chunks; death afte
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ import zstandard
 
 from wirelint.mock.plan import Framing, Options, dump_json
 from wirelint.model import Json
+from wirelint.wire.aws_eventstream import message
 
 Headers = tuple[tuple[str, str], ...]
 Tag = Literal["open", "start", "ping", "delta", "stop", "finish", "usage", "done", "error"]
@@ -106,20 +106,8 @@ def stream_answer(events: Sequence[Event], framing: Framing, headers: Headers = 
 
 
 def encode_message(event: Event) -> bytes:
-    """Encode a message of an AWS event stream: lengths and their CRC, headers, payload, CRC of everything.
-
-    A header is a length and a name, type 7 (string), a length and a value. An error's name is the type of an exception.
-    """
-    kind = "exception" if event.tag == "error" else "event"
-    named = {f":{kind}-type": event.name or "", ":content-type": "application/json", ":message-type": kind}
-    headers = b"".join(
-        struct.pack(f"!B{len(name)}sBH", len(name), name.encode(), 7, len(value)) + value.encode()
-        for name, value in named.items()
-    )
-    payload = event.data.encode()
-    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
-    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
-    return message + struct.pack("!I", zlib.crc32(message))
+    """Encode a message of an AWS event stream. An error's name is the type of an exception."""
+    return message(event.data.encode(), event.name or "", exception=event.tag == "error")
 
 
 def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: bytes = KEEP_ALIVE) -> Answer:

@@ -1,26 +1,26 @@
 """The interface of a wire API to the mock server. An API is a subclass of `Api` and a row in `apis.json`.
 
 A row has the API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids, and the
-templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. `ask` has the
-members of a request that all APIs read in one way (`Api.ask`), as paths such as `tool_choice.name`. The bodies are
-independent of wirelint's own writers: the mock is a check on them.
+templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. Requests are parsed
+by wirelint's own readers. The replies are independent of its writers: the mock is a check on them.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import takewhile
 from typing import Any, ClassVar, Literal
-from urllib.parse import unquote
 
+from wirelint.apis import by_name
+from wirelint.apis.reading import mapping, mappings, number
 from wirelint.jsonvalues import with_strings
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag
-from wirelint.mock.plan import Ask, Choice, Options, Reply, Tool, dump_json, mint_call_id, mint_id
+from wirelint.mock.plan import Ask, Framing, Options, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.model import Json
 
 Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
@@ -67,37 +67,50 @@ class Api(ABC):
         self.busy_status: int = row.get("busy_status", 429)
         """The status for "overloaded"."""
         self.finish: dict[str, str] = row.get("finish", {})
+        self.framing: Framing = row.get("framing", "events")
         self.templates: dict[str, Any] = row["templates"]
         self._row = row
+        spec = by_name(self.name)
+        assert spec is not None
+        self._read = spec.read_request
 
     def serves(self, headers: Mapping[str, str]) -> bool:
         """Return True if a request at the path belongs to this API; the first such API answers it."""
         del headers
         return True
 
-    @abstractmethod
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         """Parse a request. `target` is the path with its query. Raises RequestError."""
-
-    def ask(self, body: dict[str, Json], model: str, **facts: Any) -> Ask:
-        """Return a request with the members that the row's `ask` names, and `facts`. Raises RequestError."""
-        paths: dict[str, Any] = self._row["ask"]
-        if not model and "no_model" in paths:
-            raise RequestError(paths["no_model"])
-        parallel, prohibition = paths.get("parallel", ("", None))
-        prompt = [find(body, path) for path in paths.get("prompt", ())]
-        read: dict[str, Any] = {
-            "choice": self.read_choice(find(body, paths["choice"])) if "choice" in paths else "auto",
-            "forced": string_of(find(body, paths["forced"])) or None if "forced" in paths else None,
-            "stream": body.get("stream") is True,
-            "parallel": not parallel or find(body, parallel) is not prohibition,
-            "limit": count_of(*(find(body, path) for path in paths["limit"])),
-            "usage": find(body, paths["usage"]) is True if "usage" in paths else True,
-            "thinking": find(body, paths.get("thinking", "thinking.none")) not in (None, False, "", "disabled"),
-            "preamble": paths.get("preamble", False),
-            "prompt_tokens": estimate_tokens(prompt[0] if len(prompt) == 1 else prompt),
-        }
-        return Ask(model=model, **(read | facts))
+        row, read = self._row, self._read(body, target.partition("?")[0])
+        for needed, name in ((read.messages, "no_message"), (read.model, "no_model")):
+            if not needed and row.get(name):
+                raise RequestError(row[name])
+        spoken = (message.words for message in reversed(read.messages) if message.role == "user")
+        at_end = [*takewhile(lambda message: message.results, reversed(read.messages))][::-1]
+        results = [result for message in at_end for result in message.results]
+        names = {call.id: call.name for call in reversed(read.calls)}
+        # Tools with a type of their own and no schema are run by the provider, or by names that a client knows.
+        declared = (tool for tool in read.tools if tool.type == "function" or tool.schema is not None)
+        choice = read.tool_choice
+        return Ask(
+            model=read.model,
+            tools=tuple(Tool(one.name, one.schema or {}) for one in declared if one.name),
+            choice=choice.mode if choice.mode in ("none", "required") else "auto",
+            forced=choice.name,
+            user_text=next(filter(None, spoken), ""),
+            result="\n".join(result.text for result in results) if results else None,
+            result_tool=(names.get(results[-1].call_id) or results[-1].name if results else None) or "the tool",
+            calls_before=len(read.calls),
+            stream=read.stream,
+            framing=self.framing,
+            choices=min(max(number(body.get("n")) or 1, 1), 16) if row.get("candidates") else 1,
+            limit=max(read.max_tokens or 0, 0) or None,
+            usage=read.wants_usage is True or not row.get("usage_on_request"),
+            thinking=find(body, row.get("thinking", "thinking.none")) not in (None, False, "", "disabled"),
+            preamble=row.get("preamble", False),
+            parallel=read.parallel_tool_calls is not False,
+            prompt_tokens=estimate_tokens(body),
+        )
 
     @abstractmethod
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
@@ -131,26 +144,15 @@ class Api(ABC):
 
     def fill(self, template: str, values: Mapping[str, Json]) -> dict[str, Json]:
         """Return a copy of a template with its values."""
-        return object_of(_fill(self.templates[template], values))
+        return mapping(_fill(self.templates[template], values))
 
     def mint(self, envelope: Envelope, template: str = "id") -> str:
         return mint_id(envelope.rng, self.templates[template])
-
-    def read_choice(self, choice: Json) -> Choice:
-        """Translate the vendor's word for a tool choice."""
-        choices: dict[str, Choice] = self._row.get("choices", {})
-        return choices.get(string_of(choice), "auto")
 
     def _error_kind(self, status: int) -> tuple[str, Json]:
         kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
         words = (str(status), f"{status // 100}xx", "other")
         return next((kinds[word] for word in words if word in kinds), ("", None))
-
-    def model_in(self, target: str) -> tuple[str, str]:
-        """Return the groups `model` and `verb` of a path."""
-        found = re.fullmatch(self.path, target.partition("?")[0])
-        groups = found.groupdict() if found else {}
-        return unquote(groups.get("model") or ""), groups.get("verb") or ""
 
 
 @dataclass(slots=True)
@@ -169,7 +171,7 @@ class EventWriter:
         """Add the events of a block: its starts, its deltas, its end. `place` is in each of them."""
         start, delta, stop = names
         for one in starts:
-            self.add("start", start, place | object_of(one))
+            self.add("start", start, place | mapping(one))
         for one in deltas:
             self.add("delta", delta, {**place, "delta": one})
         self.add("stop", stop, place)
@@ -190,78 +192,13 @@ def estimate_tokens(value: Json) -> int:
     return max(len(dump_json(value)) // 4, 1)
 
 
-def text_of(content: Json) -> str:
-    """Return the text of a message's content: a string, or a list of parts of which those with text count."""
-    if isinstance(content, str):
-        return content
-    texts = [part.get("text") or part.get("content") for part in objects_in(content)]
-    return "\n".join(text_of(text) for text in texts if text)
-
-
-def last_user_text(messages: list[dict[str, Json]], content: str = "content") -> str:
-    """Return the text of the last message of a user that has any, without tool results in it (Anthropic).
-
-    `content` is the member with the content.
-    """
-    for given in (one.get(content) for one in reversed(messages) if one.get("role", "user") == "user"):
-        written: list[Json] = [one for one in objects_in(given) if one.get("type") != "tool_result"]
-        if text := text_of(written if isinstance(given, list) else given):
-            return text
-    return ""
-
-
-def read_tools(declared: Iterable[dict[str, Json]], schema: str) -> tuple[Tool, ...]:
-    """Return the declared tools. `schema` is the path of the JSON Schema."""
-    return tuple(Tool(string_of(one.get("name")), object_of(find(one, schema))) for one in declared if one.get("name"))
-
-
-def read_results(
-    results: Sequence[dict[str, Json]],
-    calls: Sequence[dict[str, Json]],
-    text: Callable[[dict[str, Json]], str],
-    *,
-    id_member: str = "",
-    call_id: str = "id",
-    name: str = "name",
-) -> dict[str, Any]:
-    """Return the facts about the tool results at the end of a request: their text (None without any), the last one's tool.
-
-    `calls` are those of the history. A result whose call is unknown names its tool itself.
-    """
-    if not results:
-        return {"calls_before": len(calls)}
-    names = {string_of(call.get(call_id)): string_of(find(call, name)) for call in reversed(calls)}
-    tool = names.get(string_of(results[-1].get(id_member))) or string_of(results[-1].get("name"), "the tool")
-    return {"calls_before": len(calls), "result": "\n".join(map(text, results)), "result_tool": tool}
-
-
-def messages_of(body: dict[str, Json]) -> list[dict[str, Json]]:
-    messages = objects_in(body.get("messages"))
-    if not messages:
-        raise RequestError("messages: a list with at least one message is required")
-    return messages
+def find(value: Json, path: str) -> Json:
+    """Return the value at a path of members, such as `tool_choice.name`; None if there is none."""
+    for name in path.split("."):
+        value = mapping(value).get(name)
+    return value
 
 
 def objects_in(value: Json) -> list[dict[str, Json]]:
     """Return the objects of a list; nothing for any other value."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def find(value: Json, path: str) -> Json:
-    """Return the value at a path of members, such as `tool_choice.name`; None if there is none."""
-    for name in filter(None, path.split(".")):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def string_of(value: Json, otherwise: str = "") -> str:
-    return value if isinstance(value, str) else otherwise
-
-
-def object_of(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def count_of(*values: Json) -> int | None:
-    """Return the first value that is a positive integer."""
-    return next((one for one in values if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
+    return [one for _, one in mappings(value)]

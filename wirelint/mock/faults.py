@@ -8,25 +8,86 @@ function in the table of its stage.
 from __future__ import annotations
 
 import base64
+import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import jsonschema_rs
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
-from wirelint.mock.fault import AnswerStage, EventStage, Fault, NotApplicableError, ReplyStage, Turn
-from wirelint.mock.plan import MARKUP, Call, Reply, decode_value, dump_json, make_calls, write_markup
+from wirelint.mock.api import Ability, Api
+from wirelint.mock.plan import (
+    MARKUP,
+    SAMPLES,
+    Ask,
+    Call,
+    Mint,
+    Options,
+    Reply,
+    Topic,
+    decode_value,
+    dump_json,
+    load_table,
+    make_calls,
+    write_markup,
+)
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
-from wirelint.mock.schema_values import SAMPLES, load_table
-from wirelint.mock.tools import MCP_STAGES
 from wirelint.model import Json
 
 
+class NotApplicableError(Exception):
+    """The fault cannot be applied to this request; the reply stays healthy, and its header has the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One request and the context of its answer."""
+
+    api: Api
+    ask: Ask
+    options: Options
+    rng: random.Random
+    mint: Mint
+    scripted: Reply | None = None
+    """The reply of a scenario file."""
+
+    @property
+    def topic(self) -> Topic:
+        return Topic.of(self.ask.user_text)
+
+
+Message = dict[str, Json]
+ReplyStage = Callable[[Reply, Turn], Reply]
+EventStage = Callable[[list[Event], Turn], list[Event]]
+AnswerStage = Callable[[Answer, Turn], Answer]
+McpStage = Callable[[list[Message], list[Message], str], list[Message]]
+"""(requests, answers, mode) -> answers"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One fault; `faults.toml` explains its facts. The stages run in the order of the fields; most faults have one."""
+
+    doc: str
+    text: str = ""
+    reply: ReplyStage | None = None
+    events: EventStage | None = None
+    answer: AnswerStage | None = None
+    tools: McpStage | None = None
+    modes: tuple[str, ...] = ()
+    takes: frozenset[str] = frozenset()
+    calls: int = 0
+    stream: bool = False
+    needs: frozenset[Ability] = frozenset()
+
+
+# --- changes of a reply -----------------------------------------------------------------------------------------------
+
+
 def _with_first(reply: Reply, call: Call) -> Reply:
-    """Return the reply with another first call."""
     return replace(reply, calls=(call, *reply.calls[1:]))
 
 
@@ -243,6 +304,9 @@ REPLY_STAGES: dict[str, ReplyStage] = {
 }
 
 
+# --- changes of events and bytes --------------------------------------------------------------------------------------
+
+
 def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
     match turn.options.mode:
         case "no-done":
@@ -375,6 +439,41 @@ ANSWER_STAGES: dict[str, AnswerStage] = {
 }
 
 
+# --- changes of MCP answers -------------------------------------------------------------------------------------------
+
+
+def _mistake_id(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
+    del requests
+    ids: list[Json] = [one["id"] for one in answers]
+    if mode == "type":
+        others: list[Json] = [str(one) if isinstance(one, int) else 7 for one in ids]
+    else:
+        others = [one + 1000 if isinstance(one, int) else f"{one}-other" for one in ids]
+    return [one | {"id": other} for one, other in zip(answers, others, strict=True)]
+
+
+def _answer_notifications(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
+    del mode
+    if answers or not any("method" in one and "id" not in one for one in requests):
+        return answers
+    return [{"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}}]
+
+
+def _hide_error(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
+    del mode
+    calls = {dump_json(one["id"]) for one in requests if one.get("method") == "tools/call" and "id" in one}
+    content: Json = [{"type": "text", "text": "Error: the index of notes is offline"}]
+    failed: Message = {"result": {"content": content, "isError": False}}
+    return [one | failed if dump_json(one["id"]) in calls else one for one in answers]
+
+
+MCP_STAGES: dict[str, McpStage] = {
+    "mcp-unknown-id": _mistake_id,
+    "mcp-lifecycle": _answer_notifications,
+    "mcp-error-not-flagged": _hide_error,
+}
+
+
 # --- the table ---------------------------------------------------------------------------------------------------------
 
 
@@ -382,7 +481,6 @@ _FACTS: dict[str, Callable[[Any], Any]] = {"modes": tuple, "takes": frozenset, "
 
 
 def _replace(text: str, reply: Reply, turn: Turn) -> Reply:
-    """Replace the reply by a text without calls."""
     return Reply(reply.reasoning, text.format(tool=reply.calls[0].name, topic=turn.topic.phrase))
 
 

@@ -29,14 +29,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json
-from wirelint.mock.schema_values import load_table
+from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json, load_table
 from wirelint.model import Json
 from wirelint.tables import hint
 
@@ -83,7 +82,7 @@ def parse_scenario(text: str, *, separator: str = "+", base: Options | None = No
     given: set[str] = set()
     for word in filter(None, (part.strip() for part in text.split(separator))):
         name, equals, value = (part.strip() for part in word.partition("="))
-        if not equals and _READERS.get(name) is not _read_flag:
+        if not equals and name not in _FLAGS:
             name, value = "fault", word
         elif fault is None and name not in OPTION_NAMES and name != "fault" and _SHARE.fullmatch(value):
             share, name, value = _read_share(value, word), "fault", name
@@ -92,17 +91,15 @@ def parse_scenario(text: str, *, separator: str = "+", base: Options | None = No
                 raise ScenarioError(f"{_quote(word)}: one fault at a time; {_quote(fault)} is the first")
             fault = value
             continue
-        if name not in _READERS:
+        if name not in OPTION_NAMES:
             raise ScenarioError(f"{_quote(word)}: no such option{near(name, OPTION_NAMES)}")
-        options = replace(options, **{name: _READERS[name](value if equals else "1", word)})
+        options = replace(options, **{name: _read_option(name, value if equals else "1", word)})
         given.add(name)
     label = "+".join([fault or HEALTHY, *sorted(f"{name}={_plain(getattr(options, name))}" for name in given)])
     return Scenario(None if fault in (None, HEALTHY) else fault, options, frozenset(given), label, share)
 
 
 _SHARE = re.compile(r"[01](?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d*)?%", re.ASCII)
-_Reader = Callable[[str, str], Any]
-"""(value, word) -> value of an option. Raises ScenarioError."""
 
 
 def _read_share(value: str, word: str) -> float:
@@ -112,55 +109,34 @@ def _read_share(value: str, word: str) -> float:
     return share
 
 
-def _read_text(value: str, word: str) -> str:
-    del word
-    return value
-
-
-def _one_of(*known: str) -> _Reader:
-    def read(value: str, word: str) -> str:
-        if value not in known:
-            raise ScenarioError(f"{_quote(word)}: one of {', '.join(known)} is expected{near(value, known)}")
-        return value
-
-    return read
-
-
-def _read_flag(value: str, word: str) -> bool:
-    return bool(_one_of("0", "1")(value, word) == "1")
-
-
-def _integer(least: int, most: int = 1 << 31) -> _Reader:
-    def read(value: str, word: str) -> int:
-        if not (value.isascii() and value.isdigit() and least <= int(value) <= most):
-            bounds = f"from {least} to {most}" if most < 1 << 31 else f"of {least} or more"
-            raise ScenarioError(f"{_quote(word)}: a whole number {bounds} is expected")
-        return int(value)
-
-    return read
-
-
-def _read_number(value: str, word: str) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 86_400_000:
-        raise ScenarioError(f"{_quote(word)}: a number of 0 or more is expected")
-    return number
-
-
-_READERS: dict[str, _Reader] = {
-    "chunk": _integer(1),
-    "encoding": _one_of("gzip", "deflate", "br", "zstd", "auto"),
-    "cut": _integer(0),
-    "calls": _integer(0, 64),
-    "place": _one_of("content", "reasoning"),
-    "status": _integer(400, 599),
-    **dict.fromkeys(("pace", "delay", "seconds"), _read_number),
-    **dict.fromkeys(("model", "mode", "dialect"), _read_text),
-    **dict.fromkeys(("crlf", "bom", "comments", "azure", "content_length", "reasoning", "refusal"), _read_flag),
+_FLAGS = frozenset({"crlf", "bom", "comments", "azure", "content_length", "reasoning", "refusal"})
+_WORDS = {
+    "encoding": ("gzip", "deflate", "br", "zstd", "auto"),
+    "place": ("content", "reasoning"),
+    **dict.fromkeys(_FLAGS, ("0", "1")),
 }
+_WHOLE = {"chunk": (1, None), "cut": (0, None), "calls": (0, 64), "status": (400, 599)}
+"""Options that are whole numbers, with their bounds."""
+_TIMES = frozenset({"pace", "delay", "seconds"})
+_TIME = re.compile(r"\d{1,8}(?:\.\d*)?|\.\d+", re.ASCII)
+
+
+def _read_option(name: str, value: str, word: str) -> Any:
+    """Return the value of an option. Raises ScenarioError."""
+    expected = ""
+    if value not in (words := _WORDS.get(name, (value,))):
+        expected = f"one of {', '.join(words)} is expected{near(value, words)}"
+    elif name in _WHOLE:
+        least, most = _WHOLE[name]
+        if not (value.isascii() and value.isdigit() and least <= int(value) <= (most or 1 << 31)):
+            expected = f"a whole number {f'from {least} to {most}' if most else f'of {least} or more'} is expected"
+    elif name in _TIMES and not _TIME.fullmatch(value):
+        expected = "a number of 0 or more is expected"
+    if expected:
+        raise ScenarioError(f"{_quote(word)}: {expected}")
+    if name in _FLAGS:
+        return value == "1"
+    return int(value) if name in _WHOLE else float(value) if name in _TIMES else value
 
 
 def _plain(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The mock server without sockets: route, scenario, plan, fault, shape.
+"""The mock server without sockets: route, scenario, plan, fault, shape; and an MCP server at POST /mcp.
 
 The same request, scenario, seed and number always give the same bytes, until a line of a script is used up.
 """
@@ -13,21 +13,31 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from wirelint.mock import tools
-from wirelint.mock.answer import Answer, json_answer, shape_answer, stream_answer
-from wirelint.mock.anthropic import Anthropic, BedrockAnthropic, VertexAnthropic
-from wirelint.mock.api import Api, Envelope, RequestError, estimate_tokens
-from wirelint.mock.bedrock import Bedrock
-from wirelint.mock.cohere import Cohere
-from wirelint.mock.fault import Fault, NotApplicableError, Turn
-from wirelint.mock.faults import FAULTS, resolve
-from wirelint.mock.gemini import Gemini
-from wirelint.mock.ollama import OllamaChat, OllamaGenerate
-from wirelint.mock.openai import DeepInfra, Mistral, OpenAIChat, OpenAICompletions, OpenAIResponses
-from wirelint.mock.plan import DEFAULTS, Ask, Options, Reply, plan_reply
+from wirelint.apis.reading import mapping, text
+from wirelint.mock.answer import Answer, Event, Headers, json_answer, shape_answer, stream_answer
+from wirelint.mock.api import Api, Envelope, RequestError, estimate_tokens, objects_in
+from wirelint.mock.apis import (
+    Anthropic,
+    Bedrock,
+    BedrockAnthropic,
+    Cohere,
+    DeepInfra,
+    Gemini,
+    Mistral,
+    OllamaChat,
+    OllamaGenerate,
+    OpenAIChat,
+    OpenAICompletions,
+    OpenAIResponses,
+    VertexAnthropic,
+)
+from wirelint.mock.faults import FAULTS, Fault, Message, NotApplicableError, Turn, resolve
+from wirelint.mock.plan import DEFAULTS, Ask, Options, Reply, dump_json, mint_id, plan_reply
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Line, Scenario, ScenarioError, Script, parse_scenario
 from wirelint.model import Json
 
+TOOLS_PATH = "/mcp"
+TOOLS_NAME = "mcp"
 _OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
 APIS: tuple[Api, ...] = (
     Mistral(),
@@ -78,10 +88,13 @@ class Service:
         api = next((one for one in APIS if re.fullmatch(one.path, path) and one.serves(headers)), None)
         if method == "POST" and api is not None:
             return self._answer_api(api, number, target, headers, body)
-        if path == tools.PATH:
+        if path == TOOLS_PATH:
             return self._answer_tools(number, method, headers, body)
         if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
-            return _count(body)
+            try:
+                return json_answer(200, {"input_tokens": estimate_tokens(_decode_body(body))})
+            except RequestError as error:
+                return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
         if method in ("GET", "HEAD") and path == "/v1/models":
             return json_answer(200, _list_models(anthropic="anthropic-version" in headers))
         shape = _ANTHROPIC if path.startswith(_ANTHROPIC.path) or "anthropic-version" in headers else _OPENAI
@@ -90,7 +103,7 @@ class Service:
     def reaches_api(self, method: str, target: str) -> bool:
         """Return True if a request counts for the numbers and for the turns of the faults."""
         path = target.partition("?")[0].rstrip("/")
-        return method == "POST" and (path == tools.PATH or any(re.fullmatch(api.path, path) for api in APIS))
+        return method == "POST" and (path == TOOLS_PATH or any(re.fullmatch(api.path, path) for api in APIS))
 
     def _answer_api(self, api: Api, number: int, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         try:
@@ -122,12 +135,13 @@ class Service:
             # The server opens no stream for its own messages, and has no session state to delete.
             return Answer(405 if method == "GET" else 200, (("allow", "POST, DELETE"),), (), length=0)
         try:
-            _, scenario = self._select(number, tools.NAME, headers, Ask(model=""))
+            _, scenario = self._select(number, TOOLS_NAME, headers, Ask(model=""))
             fault = resolve(scenario)
             rng = random.Random(f"{self.seed}/{number}")
-            answer, played = tools.answer_tools(body, headers, fault, scenario.options.mode, rng)
+            answer, played = _answer_rpc(body, headers, fault, scenario.options.mode, rng)
         except ValueError as error:
-            return tools.refuse(str(error))
+            refusal: Json = {"code": -32700, "message": str(error)}
+            return json_answer(400, {"jsonrpc": "2.0", "id": None, "error": refusal})
         applied = scenario.text if played or fault is None else f"{HEALTHY} ({scenario.fault}: nothing here to act on)"
         answer = replace(answer, headers=(*answer.headers, (HEADER, applied)))
         return shape_answer(answer, scenario.options, headers.get("accept-encoding", ""))
@@ -199,15 +213,6 @@ def _decode_body(body: bytes) -> dict[str, Json]:
     return value
 
 
-def _count(body: bytes) -> Answer:
-    try:
-        asked = _decode_body(body)
-        tokens = estimate_tokens([asked.get("system"), asked.get("messages"), asked.get("tools")])
-        return json_answer(200, {"input_tokens": tokens})
-    except RequestError as error:
-        return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
-
-
 def _list_models(*, anthropic: bool) -> Json:
     names = [*_MODELS, *(f"{MODEL_PREFIX}{name}" for name in (HEALTHY, *FAULTS))]
     if anthropic:
@@ -219,3 +224,68 @@ def _list_models(*, anthropic: bool) -> Json:
         {"id": name, "object": "model", "created": 1_760_000_000, "owned_by": "wirelint"} for name in names
     ]
     return {"object": "list", "data": models}
+
+
+# --- the MCP server ---------------------------------------------------------------------------------------------------
+# Two tools that find and keep notes, over streamable HTTP: JSON, or an event stream for a client that accepts nothing else.
+# https://modelcontextprotocol.io/specification/2025-06-18/basic/transports
+
+_VERSION = "2025-06-18"
+_QUERY: Json = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+_TITLE: Json = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+_TOOLS: Json = [
+    {"name": "search_notes", "description": "Search the notes.", "inputSchema": _QUERY},
+    {"name": "add_note", "description": "Keep a note.", "inputSchema": _TITLE},
+]
+
+
+def _answer_rpc(
+    body: bytes, headers: Mapping[str, str], fault: Fault | None, mode: str, rng: random.Random
+) -> tuple[Answer, bool]:
+    """Return the answer to a POST, and True if the fault changed it. Raises ValueError for anything but JSON-RPC."""
+    document: Json = orjson.loads(body)
+    requests = objects_in(document if isinstance(document, list) else [document])
+    if not requests or not all(one.get("jsonrpc") == "2.0" for one in requests):
+        raise ValueError("a JSON-RPC 2.0 message is expected, or a list of them")
+    healthy = [_respond(one) for one in requests if "method" in one and "id" in one]
+    answers = fault.tools(requests, healthy, mode) if fault is not None and fault.tools is not None else healthy
+    played = answers != healthy
+    fields: Headers = ()
+    if any(one.get("method") == "initialize" for one in requests):
+        fields = (("mcp-session-id", mint_id(rng, "{hex 32}")),)
+    if not answers:
+        return Answer(202, fields, (), length=0), played
+    accepted = headers.get("accept", "")
+    if "text/event-stream" in accepted and "application/json" not in accepted:
+        return stream_answer([Event("delta", dump_json(one), "message") for one in answers], "events", fields), played
+    whole: Json = list(answers) if isinstance(document, list) else answers[0]
+    return json_answer(200, whole, fields), played
+
+
+def _respond(request: Message) -> Message:
+    head: Message = {"jsonrpc": "2.0", "id": request["id"]}
+    params = mapping(request.get("params"))
+    match request.get("method"):
+        case "initialize":
+            version = text(params.get("protocolVersion")) or _VERSION
+            server: Json = {"name": "wirelint-mock", "version": "1"}
+            return head | {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}}
+        case "ping":
+            return head | {"result": {}}
+        case "tools/list":
+            return head | {"result": {"tools": _TOOLS}}
+        case "tools/call":
+            return head | {"result": _run(text(params.get("name")) or "", mapping(params.get("arguments")))}
+        case _:
+            return head | {"error": {"code": -32601, "message": "Method not found"}}
+
+
+def _run(name: str, arguments: Message) -> Json:
+    match name:
+        case "search_notes":
+            said = f"2 notes about {text(arguments.get('query')) or 'that'}: Plans, Minutes of May"
+        case "add_note":
+            said = f"kept as {text(arguments.get('title')) or 'Untitled'}"
+        case _:
+            return {"content": [{"type": "text", "text": f"Unknown tool: {name}"}], "isError": True}
+    return {"content": [{"type": "text", "text": said}], "isError": False}

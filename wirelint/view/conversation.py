@@ -137,14 +137,20 @@ class ConversationView:
         yield from message_turns([*kept, *messages[first:]], speaker)
 
     def _is_pointed_at(self, message: Message) -> bool:
-        """Return True if a finding or a fix points into a message."""
         items: list[Finding | AppliedFix] = [*self._checked.findings, *self._checked.record.fixes]
         return any(item.side == "request" and is_within(item.pointer, message.pointer) for item in items)
 
 
 def message_turns(messages: Sequence[Message], speaker: str | None = None) -> Iterator[Turn]:
     """Yield the turns of messages, each result below its call; results without a call keep their place."""
-    results = _paired(messages)
+    waiting: dict[str, list[ToolCall]] = {}
+    results: dict[str, ToolResult] = {}  # by the pointer of their call: the first result after the call that has its id
+    for message in messages:
+        for call in message.calls:
+            waiting.setdefault(call.id or "", []).append(call)
+        for result in message.results:
+            if result.call_id and (calls := waiting.get(result.call_id)):
+                results[calls.pop(0).pointer] = result
     taken = {result.pointer for result in results.values()}
     for message in messages:
         for part in message.parts:
@@ -152,8 +158,8 @@ def message_turns(messages: Sequence[Message], speaker: str | None = None) -> It
                 continue
             name = speaker or ("tool" if isinstance(part, ToolResult) else message.role)
             yield turn_of(part, name, "request", message.pointer)
-            if isinstance(part, ToolCall) and (result := results.get(part.pointer)) is not None:
-                yield replace(turn_of(result, "tool", "request", message.pointer), is_paired=True)
+            if isinstance(part, ToolCall) and (answer := results.get(part.pointer)) is not None:
+                yield replace(turn_of(answer, "tool", "request", message.pointer), is_paired=True)
         if not message.parts:
             yield Turn(message.role, "remark", "(empty)", "request", message.pointer, message=message.pointer)
 
@@ -219,20 +225,6 @@ def turn_of(part: Part, speaker: str, side: Side, message: str = "") -> Turn:
             return turn("remark", f"({kind or 'unknown part'})")
         case _:
             assert_never(part)
-
-
-def _paired(messages: Sequence[Message]) -> dict[str, ToolResult]:
-    """Return results by the pointer of their call: the first result after the call that has its id."""
-    waiting: dict[str, list[ToolCall]] = {}
-    found: dict[str, ToolResult] = {}
-    for message in messages:
-        for call in message.calls:
-            waiting.setdefault(call.id or "", []).append(call)
-        for result in message.results:
-            calls = waiting.get(result.call_id or "")
-            if calls and result.call_id:
-                found[calls.pop(0).pointer] = result
-    return found
 
 
 def sent_on(record: Record) -> Exchange | None:

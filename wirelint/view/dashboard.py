@@ -24,9 +24,10 @@ from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
-from wirelint.view.html.exchange import Object, make_detail, make_row, name_provider
+from wirelint.view.html.exchange import Object, make_detail, make_row
 from wirelint.view.paths import Paths, path_document
-from wirelint.view.scores import usage_of
+from wirelint.view.scores import name_provider, usage_of
+from wirelint.view.screen import in_columns
 
 _MOST_ROWS = 300
 _MOST_EXCHANGES = 200
@@ -133,38 +134,34 @@ class Totals:
         rows = [_cells(printable(name), sums) for name, sums in models]
         if len(rows) > 1:
             rows.append(_cells("all", self.all))
+        titles = [Line(title, "dim") for title in (_TITLES if width >= _WIDE else _SHORT)]
         places = [*range(len(_TITLES))] if width >= _NARROW else [0, 1, 2, 3, 6]
-        grid = [[row[place] for place in places] for row in (_TITLES if width >= _WIDE else _SHORT, *rows)]
+        grid = [[row[place] for place in places] for row in (titles, *rows)]
         name, *widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
         name = min(name, max(width - sum(widths) - 2 * len(widths), _SHORTEST))
-        lines = []
-        for number, (first, *cells) in enumerate(grid):
-            line = Line(f"{shorten(first, name):<{name}}", "bold" if number else "dim")
-            numbers = zip(cells[:-1], widths, strict=False)
-            line.append("".join(f"  {cell:>{size}}" for cell, size in numbers), "" if number else "dim")
-            worst = next((severity for severity in SEVERITIES if MARKS[severity] in cells[-1]), "none")
-            lines.append(line.append(f"  {cells[-1]}", _STYLES[worst] if number else "dim"))
-        return lines
+        for row in grid:
+            row[0] = Line(shorten(row[0].plain, name), row[0].style)
+        return list(in_columns(grid, range(1, len(places) - 1)))
 
     def issues(self) -> Line:
         """Return the number of findings by rule, the worst first: `● xml-leak 3  ▲ missing-usage 12`."""
         found = [(SEVERITIES[place], name, count) for (place, _, name), count in sorted(self._rules.items())]
-        parts = [Line(f"{MARKS[severity]} {name} {count}", _STYLES[severity]) for severity, name, count in found]
+        parts = [Line(f"{MARKS[severity]} {name} {count}", STYLES[severity]) for severity, name, count in found]
         return Line("  ").join(parts)
 
 
 _TITLES = ("totals", "exchanges", "tokens in", "out", "first token", "time", "issues")
 _SHORT = ("totals", "exchanges", "in", "out", "first", "time", "issues")
-_STYLES = {**STYLES, "none": "green"}
 _WIDE, _NARROW, _SHORTEST = 90, 62, 10
 """Columns of a terminal from which the titles are long, and the times are shown; and those of the shortest name."""
 
 
-def _cells(name: str, sums: Sums) -> tuple[str, ...]:
-    first = sums.mean_first_token
-    issues = " ".join(f"{MARKS[one]} {sums.severities[one]}" for one in SEVERITIES if sums.severities[one])
+def _cells(name: str, sums: Sums) -> list[Line]:
+    first, found = sums.mean_first_token, [one for one in SEVERITIES if sums.severities[one]]
+    issues = " ".join(f"{MARKS[one]} {sums.severities[one]}" for one in found)
     times = (f"{first / 1000:.2f} s" if first is not None else "-", f"{sums.took / 1000:.1f} s")
-    return name, f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times, issues or "none"
+    counts = (f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times)
+    return [Line(name, "bold"), *map(Line, counts), Line(issues or "none", STYLES[found[0]] if found else "green")]
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -247,7 +244,14 @@ class Board:
         self._spent.spend(spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
-        self._keep(checked, conversation.id)
+        record = checked.record
+        self._drop(record.id)
+        self._exchanges[record.id] = conversation.id, checked
+        self._size += _size(checked)
+        while len(self._exchanges) > self._most_exchanges or (
+            len(self._exchanges) > 1 and self._size > self._most_bytes
+        ):
+            self._drop(next(iter(self._exchanges)))
         gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
         past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
         return Change((conversation.id, *gone), (*issues, *past))
@@ -287,16 +291,6 @@ class Board:
                     conversation.issues[name] = None
                 changed.append(name)
         return changed
-
-    def _keep(self, checked: Checked, conversation: str) -> None:
-        record = checked.record
-        self._drop(record.id)
-        self._exchanges[record.id] = conversation, checked
-        self._size += _size(checked)
-        while len(self._exchanges) > self._most_exchanges or (
-            len(self._exchanges) > 1 and self._size > self._most_bytes
-        ):
-            self._drop(next(iter(self._exchanges)))
 
     def _drop(self, name: str) -> None:
         found = self._exchanges.pop(name, None)
@@ -356,22 +350,15 @@ class Board:
         checked = found[1]
 
         def make() -> Object:
-            messages = _Messages()
-            detail = make_detail(checked, messages)
-            return {"row": make_row(checked), "detail": detail, "messages": [*messages.values]}
+            messages: list[Json] = []
+
+            def store(value: Object) -> int:
+                messages.append(value)
+                return len(messages) - 1
+
+            return {"row": make_row(checked), "detail": make_detail(checked, store), "messages": messages}
 
         return make
-
-
-class _Messages:
-    """The messages of one exchange, as `make_detail` stores them."""
-
-    def __init__(self) -> None:
-        self.values: list[Object] = []
-
-    def message(self, value: Object) -> int:
-        self.values.append(value)
-        return len(self.values) - 1
 
 
 def _size(checked: Checked) -> int:
@@ -379,7 +366,6 @@ def _size(checked: Checked) -> int:
 
 
 def _end_of(checked: Checked) -> float | None:
-    """Return the Unix time at which an exchange ended."""
     timing = checked.record.timing
     return timing.started + (timing.duration or 0.0) / 1000 if timing.started is not None else None
 

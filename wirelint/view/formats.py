@@ -7,12 +7,10 @@ to writers.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import inspect
 import os
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -100,79 +98,64 @@ def file_place(record: Record) -> str:
 
 
 class Format:
-    """Base of the formats: text to `out`, with help for those that are a JSON array, an object per line."""
+    """Base of the formats: text to `out`."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._begun = False
 
     def close(self) -> None:
         self._out.flush()
 
-    def _write_item(self, value: Value) -> None:
-        self._out.write((",\n " if self._begun else "[\n ") + _text(value))
-        self._begun = True
 
-    def _end_array(self) -> None:
-        self._out.write("\n]\n" if self._begun else "[]\n")
+class Json(Format):
+    """An array with one object per finding, held until its file is read and its occurrences are known.
 
+    `grouped`: one object per file and fingerprint, with the number of its exchanges.
+    """
 
-class Objects(Format, ABC):
-    """Base of the formats with one object per finding, held until its file is read and its occurrences are known."""
+    _opening, _gap, _closing, _empty = "[\n ", ",\n ", "\n]\n", "[]\n"
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, *, grouped: bool = False) -> None:
         super().__init__(out)
-        self._source = ""
-        self._held: list[tuple[dict[str, Value], Issue | None]] = []
-        self._occurrences = Occurrences()
+        self._source, self._is_grouped, self._begun = "", grouped, False
+        self._held: list[tuple[dict[str, Value], Finding]] = []
+        self._occurrences, self._repeats = Occurrences(), Repeats()
 
     def add(self, checked: Checked) -> None:
         if checked.record.source != self._source:
             self._write_held()
             self._source = checked.record.source
-        self._held += [(self._make(checked, finding), finding.issue) for finding in checked.findings]
+        findings = self._repeats.add(checked) if self._is_grouped else checked.findings
+        self._held += [(self._make(checked, finding), finding) for finding in findings]
         self._occurrences.see(checked)
 
+    def close(self) -> None:
+        self._write_held()
+        self._out.write(self._closing if self._begun else self._empty)
+        super().close()
+
     def _write_held(self) -> None:
-        for made, issue in self._held:
+        for made, finding in self._held:
+            issue = finding.issue
             if issue is not None and not issue.known:
                 issue = self._occurrences.total(self._source, issue)
-            self._write(made, issue)
-        self._held, self._occurrences = [], Occurrences()
+            made = self._finished(made, issue, self._repeats.found.get(fingerprint(finding)))
+            self._out.write((self._gap if self._begun else self._opening) + _text(made))
+            self._begun = True
+        self._held, self._occurrences, self._repeats = [], Occurrences(), Repeats()
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         return flat(checked, finding)
 
-    @abstractmethod
-    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
-        """Write the object of a finding. `issue` has its occurrences in the file."""
+    def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
+        """Return the object of a finding with its occurrences in the file: `issue`, and `repeat` if `grouped`."""
+        return made | {"last_seen": issue.last, "count": issue.count} if issue is not None else made
 
 
-class JsonLines(Objects):
-    """One object per finding and line."""
+class JsonLines(Json):
+    """The objects of `Json`, one per line."""
 
-    def close(self) -> None:
-        self._write_held()
-        super().close()
-
-    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
-        self._out.write(_text(_counted(made, issue)) + "\n")
-
-
-class Json(Objects):
-    """An array of the objects of `JsonLines`."""
-
-    def close(self) -> None:
-        self._write_held()
-        self._end_array()
-        super().close()
-
-    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
-        self._write_item(_counted(made, issue))
-
-
-def _counted(made: dict[str, Value], issue: Issue | None) -> dict[str, Value]:
-    return made | {"last_seen": issue.last, "count": issue.count} if issue is not None else made
+    _opening, _gap, _closing, _empty = "", "\n", "\n", ""
 
 
 class Concise(Format):
@@ -199,43 +182,29 @@ class Github(Format):
             self._out.write(f"::{_COMMANDS[finding.severity]} {shown}::{_data(_sentence(checked, finding))}\n")
 
 
-class Gitlab(Format):
-    """A code quality report with stable fingerprints.
-
-    `grouped`: one issue per file and fingerprint, with the number of its exchanges; else equal findings are numbered.
-    """
+class Gitlab(Json):
+    """A code quality report with stable fingerprints. Equal findings of a file are numbered, unless `grouped`."""
 
     def __init__(self, out: TextIO, *, grouped: bool = False) -> None:
-        super().__init__(out)
-        self._grouped = grouped
+        super().__init__(out, grouped=grouped)
         self._seen = Counter[str]()
-        self._held: list[tuple[dict[str, Value], Repeat]] = []
-        self._repeats: dict[str, Repeats] = {}
 
-    def add(self, checked: Checked) -> None:
+    def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         path = path_of(checked.record)
-        repeats = self._repeats.setdefault(path, Repeats())
-        new = repeats.add(checked)
-        for finding in new if self._grouped else checked.findings:
-            print_ = fingerprint(finding)
-            name = f"{path}\n{print_}"
-            self._seen[name] += 1
-            unique = hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass"))
-            made: dict[str, Value] = {
-                "description": _sentence(checked, finding),
-                "check_name": f"{finding.code} {finding.name}",
-                "fingerprint": unique.hexdigest()[:32],
-                "severity": _QUALITY[finding.severity],
-                "location": {"path": path, "lines": {"begin": line_of(checked.record) or 1}},
-            }
-            self._held.append((made, repeats.found[print_]))
+        name = f"{path}\n{fingerprint(finding)}"
+        self._seen[name] += 1
+        unique = hashlib.sha256(f"{name}\n{self._seen[name]}".encode("utf-8", "surrogatepass"))
+        return {
+            "description": _sentence(checked, finding),
+            "check_name": f"{finding.code} {finding.name}",
+            "fingerprint": unique.hexdigest()[:32],
+            "severity": _QUALITY[finding.severity],
+            "location": {"path": path, "lines": {"begin": line_of(checked.record) or 1}},
+        }
 
-    def close(self) -> None:
-        for made, repeat in self._held:
-            again = f" ({repeat.seen})" if self._grouped and repeat.count > 1 else ""
-            self._write_item(made | {"description": f"{made['description']}{again}"})
-        self._end_array()
-        super().close()
+    def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
+        again = f" ({repeat.seen})" if repeat is not None and repeat.count > 1 else ""
+        return made | {"description": f"{made['description']}{again}"}
 
 
 class Junit(Format):
@@ -294,7 +263,6 @@ def _attribute(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML cannot hold."""
     return _NOT_XML.sub("�", text)
 
 
@@ -305,55 +273,29 @@ def _data(text: str) -> str:
 # --- SARIF ------------------------------------------------------------------------------------------------------------
 
 
-class Sarif(Objects):
+class Sarif(Json):
     """SARIF 2.1.0, for code scanning by GitHub, Azure DevOps and editors: one run, with the rules' manuals as help.
 
-    `rules`: those that ran; by default the shipped rules. They are written first. `grouped`: one result per file and
-    fingerprint, with the number of its exchanges.
+    `rules`: those that ran; by default the shipped rules. They are written first.
     """
 
+    _gap, _closing = ",\n", "\n]}]}\n"
+
     def __init__(self, out: TextIO, rules: Sequence[Rule] = (), *, grouped: bool = False) -> None:
-        super().__init__(out)
-        self._repeats = Repeats() if grouped else None
-        self._rules = tuple(rules) or Registry.load().rules
-        self._numbers = {rule.code: number for number, rule in enumerate(self._rules)}
-        self._numbers[INTERNAL] = len(self._rules)
+        super().__init__(out, grouped=grouped)
+        rules = rules or Registry.load().rules
+        self._numbers = {code: number for number, code in enumerate([*(rule.code for rule in rules), INTERNAL])}
+        text = "A rule or a reader of wirelint failed on this exchange; the other rules were applied."
+        words: dict[str, Value] = {"shortDescription": {"text": text}, "help": {"text": text}}
+        described: list[Value] = [*map(_descriptor, rules), {"id": INTERNAL, "name": INTERNAL_NAME, **words}]
+        tool = _text({"driver": {"name": "wirelint", "semanticVersion": __version__, "rules": described}})
+        head = f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"tool": {tool},\n'
+        self._opening = f'{head}"columnKind": "unicodeCodePoints", "results": [\n'
+        self._empty = self._opening + self._closing
 
-    def close(self) -> None:
-        self._write_held()
-        self._begin(last=True)
-        self._out.write("\n]}]}\n")
-        super().close()
-
-    def add(self, checked: Checked) -> None:
-        if self._repeats is not None:
-            if checked.record.source != self._source:
-                self._write_held()
-                self._repeats = Repeats()
-            checked = dataclasses.replace(checked, findings=self._repeats.add(checked))
-        super().add(checked)
-
-    def _write(self, made: dict[str, Value], issue: Issue | None) -> None:
-        self._begin()
+    def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
         count = 1 if issue is None or issue.known else issue.count
-        match made:
-            case {"partialFingerprints": {"wirelint/v1": str(print_)}} if self._repeats is not None:
-                count = self._repeats.found[print_].count
-        self._out.write(_text({**made, "occurrenceCount": count}))
-
-    def _begin(self, *, last: bool = False) -> None:
-        if self._begun:
-            self._out.write("" if last else ",\n")
-            return
-        self._begun = True
-        driver: dict[str, Value] = {
-            "name": "wirelint",
-            "semanticVersion": __version__,
-            "rules": [*(_descriptor(rule) for rule in self._rules), _internal()],
-        }
-        tool = _text({"driver": driver})
-        self._out.write(f'{{"$schema": "{_SCHEMA}", "version": "2.1.0", "runs": [{{"tool": {tool},\n')
-        self._out.write('"columnKind": "unicodeCodePoints", "results": [\n')
+        return {**made, "occurrenceCount": repeat.count if repeat is not None else count}
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         record, fix, facts = checked.record, remedy(checked, finding), flat(checked, finding)
@@ -402,16 +344,11 @@ def _descriptor(rule: Rule) -> dict[str, Value]:
     }
 
 
-def _internal() -> dict[str, Value]:
-    text = "A rule or a reader of wirelint failed on this exchange; the other rules were applied."
-    return {"id": INTERNAL, "name": INTERNAL_NAME, "shortDescription": {"text": text}, "help": {"text": text}}
-
-
 def _text(value: Value) -> str:
     return orjson.dumps(value).decode()
 
 
-FORMATS: dict[str, Callable[[TextIO], Writer]] = {
+FORMATS: dict[str, Callable[..., Writer]] = {
     "full": Full,
     "concise": Concise,
     "json": Json,
@@ -428,12 +365,7 @@ def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = (), *, groupe
 
     `grouped`: formats for people and for lists of issues have one entry per fingerprint, with its number of exchanges.
     """
-    match output_format:
-        case "sarif":
-            return Sarif(out, rules, grouped=grouped)
-        case "gitlab":
-            return Gitlab(out, grouped=grouped)
-        case "full":
-            return Full(out, grouped=grouped)
-        case _:
-            return FORMATS[output_format](out)
+    made = FORMATS[output_format]
+    if made is Sarif:
+        return Sarif(out, rules, grouped=grouped)
+    return made(out, grouped=grouped) if made in (Full, Gitlab) else made(out)

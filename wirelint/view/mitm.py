@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from rich.text import Text
+
 from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
@@ -32,6 +34,7 @@ from wirelint.view.findings import (
     visible,
     worst,
 )
+from wirelint.view.screen import wrapped
 
 Style = Look | Literal["head", "speaker", "minus", "plus", "error", "warning", "info"]
 
@@ -92,7 +95,9 @@ def _page(shown: Shown, side: Side) -> list[Line]:
     rows, loose = ConversationView(checked, exchange, later=shown.later).side(side)
     page = [*_head(shown, exchange), *_notes(checked.record.notes)]
     page += [line for finding in loose for line in _finding(checked, finding, "")]
-    page += _elsewhere(checked, side)
+    other: Side = "request" if side == "response" else "response"
+    if names := dict.fromkeys(finding.name for finding in checked.findings if finding.side == other):
+        page.append((Span("remark", f"see also the {other}: {', '.join(names)}"),))
     if side == "response" and (before := [Row("=", turn) for turn in context_turns(exchange)]):
         page += [(), *_column(before, checked)]
     return [*page, (), *_column(rows, checked), *_ending(shown, exchange, side), *_fixes(checked.record, side)]
@@ -103,32 +108,13 @@ def _page(shown: Shown, side: Side) -> list[Line]:
 
 def _broken(line: Line, width: int) -> Iterator[Line]:
     """Yield the pieces of a line, broken at blanks where possible; later pieces begin below the text of the first."""
-    if sum(len(span.text) for span in line) <= width:
-        yield line
-        return
-    indent = sum(len(span.text) for span in takewhile(lambda span: span.lead, line))
-    row: list[Span] = []
-    room = width
-    for style, text, _ in line:
-        while len(text) > room:
-            cut = _cut(text, room, width - indent)
-            if text[:cut].strip():
-                row.append(Span(style, text[:cut].rstrip()))
-            yield tuple(row)
-            row, room, text = [Span("text", " " * indent)], width - indent, text[cut:].lstrip(" ")
-        row.append(Span(style, text))
-        room -= len(text)
-    yield tuple(row)
-
-
-def _cut(text: str, room: int, whole: int) -> int:
-    """Return the position at which to break a text; `room` characters fit here, `whole` on a line of their own."""
-    blank = text.rfind(" ", 0, room + 1)
-    end = text.find(" ", blank + 1)
-    word = (end if end >= 0 else len(text)) - blank - 1
-    if word > whole:  # a separate line would not hold the word either
-        return room
-    return max(blank, 0) if blank > 0 or room < whole else room
+    lead = tuple(takewhile(lambda span: span.lead, line))
+    indent = sum(len(span.text) for span in lead)
+    text = Text.assemble(*((span.text, span.style) for span in line[len(lead) :]))
+    for piece in wrapped(text, width - indent):
+        piece.rstrip()
+        yield *lead, *(Span(span.style, piece.plain[span.start : span.end]) for span in piece.spans)  # type: ignore[arg-type]
+        lead = (Span("text", " " * indent),)
 
 
 def _row(speaker: str, *spans: Span) -> Line:
@@ -140,56 +126,38 @@ def _row(speaker: str, *spans: Span) -> Line:
 
 
 def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
-    record, findings = shown.checked.record, shown.checked.findings
-    yield (Span("head", visible(" · ".join(fact for fact in _facts(exchange) if fact))),)
-    if shown.open:
-        yield (Span("warning", _progress(exchange)),)
+    record, findings, reply = shown.checked.record, shown.checked.findings, exchange.reply
+    timing, streamed = exchange.timing, reply is not None and reply.streamed
+    facts = [exchange.api, exchange.model]
+    if exchange.status is not None:
+        facts.append(f"{exchange.status} stream" if streamed else f"{exchange.status}")
+    if timing.duration is not None:
+        facts.append(f"{timing.duration / 1000:.2f} s")
+    if timing.first_token is not None and streamed:
+        facts.append(f"first token {timing.first_token / 1000:.2f} s")
+    yield (Span("head", visible(" · ".join(filter(None, facts)))),)
     verdict, again = tally(findings), known_note(len(shown.checked.known))
     if shown.open:
+        size = sum(len(turn.text) for turn in response_turns(exchange))
+        so_far = (
+            f"{size:,} characters received in {counted(reply.events, 'event')}" if reply else "no response bytes yet"
+        )
+        yield (Span("warning", f"in progress: {so_far}"),)
         verdict = f"{verdict or 'no findings'} so far" if verdict or not again else ""
     elif not verdict and not again:
         is_checked = exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
         verdict = "no findings" if is_checked else "not checked"
     parts = [verdict, again, f"{len(record.fixes)} fixed" if record.fixes else ""]
-    if exchange.end not in ("complete", "unknown"):
-        parts.append(f"ended: {exchange.end}")
+    parts.append(f"ended: {exchange.end}" if exchange.end not in ("complete", "unknown") else "")
     name = Span("remark", visible(f"  [{record.id[:8]}]"))
-    yield Span(worst(findings) or "remark", " · ".join(part for part in parts if part)), name
+    yield Span(worst(findings) or "remark", " · ".join(filter(None, parts))), name
     if exchange.error:
         yield (Span("remark", visible(exchange.error)),)
-
-
-def _facts(exchange: Exchange) -> Iterator[str]:
-    timing, streamed = exchange.timing, exchange.reply is not None and exchange.reply.streamed
-    yield from (exchange.api, exchange.model)
-    if exchange.status is not None:
-        yield f"{exchange.status} stream" if streamed else f"{exchange.status}"
-    if timing.duration is not None:
-        yield f"{timing.duration / 1000:.2f} s"
-    if timing.first_token is not None and streamed:
-        yield f"first token {timing.first_token / 1000:.2f} s"
-
-
-def _progress(exchange: Exchange) -> str:
-    reply = exchange.reply
-    if reply is None:
-        return "in progress: no response bytes yet"
-    size = sum(len(turn.text) for turn in response_turns(exchange))
-    events = "1 event" if reply.events == 1 else f"{reply.events:,} events"
-    return f"in progress: {size:,} characters received in {events}"
 
 
 def _notes(notes: Iterable[str]) -> Iterator[Line]:
     for note in notes:
         yield (Span("remark", f"note: {visible(' '.join(note.split()))}"),)
-
-
-def _elsewhere(checked: Checked, side: Side) -> Iterator[Line]:
-    """Yield a line that names the findings on the other side."""
-    other: Side = "request" if side == "response" else "response"
-    names = dict.fromkeys(finding.name for finding in checked.findings if finding.side == other)
-    if names:
-        yield (Span("remark", f"see also the {other}: {', '.join(names)}"),)
 
 
 def _ending(shown: Shown, exchange: Exchange, side: Side) -> Iterator[Line]:
@@ -228,28 +196,23 @@ def _column(rows: Iterable[Row], checked: Checked) -> Iterator[Line]:
                 yield ()
             before = speaker or before
         sign = row.sign
-        yield from _turn(turn, speaker, row.sign)
+        style: Style = "minus" if row.sign == "-" else "plus" if row.sign == "+" else turn.look
+        lead = Span(style, ("" if row.sign == "=" else f"{row.sign} ") + ("  " if turn.is_paired else ""), lead=True)
+        label, text = map(visible, _shortened(turn))
+        arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
+        words = " ".join(part for part in (label[len(arrow.text) :], text.rstrip()) if part)
+        first, *rest = words.split("\n")
+        has_tail = turn.tail and not (turn.is_paired and turn.side == "request")
+        tail = Span("remark", f"  {visible(turn.tail)}" if has_tail else "")
+        below = Span("text", " " * len(arrow.text), lead=True)
+        yield _row(speaker, lead, arrow, Span(style, first), *(() if rest else (tail,)))
+        for number, line in enumerate(rest, 1):
+            yield _row("", lead, below, Span(style, line), *((tail,) if number == len(rest) else ()))
         for finding in row.findings:
             yield from _finding(checked, finding)
 
 
-def _turn(turn: Turn, speaker: str, sign: str) -> Iterator[Line]:
-    style: Style = "minus" if sign == "-" else "plus" if sign == "+" else turn.look
-    lead = Span(style, ("" if sign == "=" else f"{sign} ") + ("  " if turn.is_paired else ""), lead=True)
-    label, text = map(visible, _shortened(turn))
-    arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
-    words = " ".join(part for part in (label[len(arrow.text) :], text.rstrip()) if part)
-    first, *rest = words.split("\n")
-    has_tail = turn.tail and not (turn.is_paired and turn.side == "request")
-    tail = Span("remark", f"  {visible(turn.tail)}" if has_tail else "")
-    below = Span("text", " " * len(arrow.text), lead=True)
-    yield _row(speaker, lead, arrow, Span(style, first), *(() if rest else (tail,)))
-    for number, line in enumerate(rest, 1):
-        yield _row("", lead, below, Span(style, line), *((tail,) if number == len(rest) else ()))
-
-
 def _shortened(turn: Turn) -> tuple[str, str]:
-    """Return the label and the text of a turn at the length that is shown."""
     text = turn.text
     if turn.look == "thinking" and text:
         if len(text) <= _THINKING:
@@ -280,7 +243,6 @@ def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) ->
 
 
 def _fixes(record: Record, side: Side) -> Iterator[Line]:
-    """Yield the applied fixes of a side, before and after."""
     fixes = [fix for fix in record.fixes if fix.side == side]
     if fixes:
         yield ()

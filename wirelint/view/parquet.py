@@ -14,7 +14,8 @@ This module needs DuckDB, which is optional (`pip install 'wirelint[tables]'`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,95 +33,20 @@ from wirelint.prices import Tokens, cost, tokens_of
 from wirelint.rule import Finding
 from wirelint.state.issues import Issue
 from wirelint.view.findings import flat, worst
-from wirelint.view.scores import Observation, Outcome, is_valid_call, observe, provider_of
+from wirelint.view.scores import Observation, Outcome, is_url, is_valid_call, name_provider, observe
 
 Row: TypeAlias = dict[str, Json]
 
 _EMPTY = "empty"
+"""Outcome of a reply without content; an exchange without a reply that can be read has none."""
 _UNKNOWN = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST = 60
 """Characters of a provider's name in a path: a URL escape takes up to 12 bytes for one, and a file name has 255."""
 
-_SHARED = {
-    "exchange": "VARCHAR",
-    "source": "VARCHAR",
-    "place": "VARCHAR",
-    "started": "TIMESTAMPTZ",
-    "api": "VARCHAR",
-    "gen_ai.conversation.id": "VARCHAR",
-    "gen_ai.request.model": "VARCHAR",
-}
-"""Columns of every dataset."""
-
-_COLUMNS = {
-    "exchanges": {
-        **_SHARED,
-        "number": "BIGINT",
-        "gen_ai.operation.name": "VARCHAR",
-        "gen_ai.response.id": "VARCHAR",
-        "gen_ai.response.model": "VARCHAR",
-        "gen_ai.response.finish_reasons": "VARCHAR[]",
-        "http.request.method": "VARCHAR",
-        "http.response.status_code": "BIGINT",
-        "url.full": "VARCHAR",
-        "server.address": "VARCHAR",
-        "error.type": "VARCHAR",
-        "end": "VARCHAR",
-        "outcome": "VARCHAR",
-        "streamed": "BOOLEAN",
-        "first_byte_ms": "DOUBLE",
-        "first_token_ms": "DOUBLE",
-        "longest_gap_ms": "DOUBLE",
-        "duration_ms": "DOUBLE",
-        "tokens_per_second": "DOUBLE",
-        "request_digest": "VARCHAR",
-        "request_body_digest": "VARCHAR",
-        "request_bytes": "BIGINT",
-        "response_bytes": "BIGINT",
-        "messages": "BIGINT",
-        "tools": "BIGINT",
-        "calls": "BIGINT",
-        "findings": "BIGINT",
-        "worst": "VARCHAR",
-        "fixes": "BIGINT",
-    },
-    "findings": {
-        **_SHARED,
-        **dict.fromkeys(("code", "name", "severity", "confidence", "layer", "side", "pointer"), "VARCHAR"),
-        "event": "BIGINT",
-        **dict.fromkeys(("message", "fingerprint", "issue", "first_seen"), "VARCHAR"),
-        "is_known": "BOOLEAN",
-        "fix_safety": "VARCHAR",
-        "fix_title": "VARCHAR",
-    },
-    "calls": {
-        **_SHARED,
-        "gen_ai.tool.call.id": "VARCHAR",
-        "gen_ai.tool.name": "VARCHAR",
-        "form": "VARCHAR",
-        "choice": "BIGINT",
-        "position": "BIGINT",
-        "arguments_bytes": "BIGINT",
-        "is_valid": "BOOLEAN",
-        "is_error": "BOOLEAN",
-        "duration_ms": "DOUBLE",
-    },
-    "usage": {
-        **_SHARED,
-        "gen_ai.response.model": "VARCHAR",
-        "gen_ai.usage.input_tokens": "BIGINT",
-        "gen_ai.usage.output_tokens": "BIGINT",
-        "gen_ai.usage.cache_read.input_tokens": "BIGINT",
-        "gen_ai.usage.cache_creation.input_tokens": "BIGINT",
-        "cache_creation_1h_tokens": "BIGINT",
-        "gen_ai.usage.reasoning.output_tokens": "BIGINT",
-        "cost_usd": "DOUBLE",
-        "price": "VARCHAR",
-    },
-}
+_TABLES = tomllib.loads(Path(__file__).with_name("parquet.toml").read_text(encoding="utf-8"))
+_SHARED: dict[str, str] = _TABLES.pop("shared")
+_COLUMNS: dict[str, dict[str, str]] = {dataset: _SHARED | columns for dataset, columns in _TABLES.items()}
 DATASETS = frozenset(_COLUMNS)
-
-
 _PARTITIONS = {"day": "DATE", "provider": "VARCHAR"}
 _OPTIONS = "FORMAT parquet, COMPRESSION zstd"
 
@@ -148,7 +74,11 @@ def write_rows(folder: Path, items: Iterable[Checked], name: str = "part") -> No
         for number, checked in enumerate(items):
             partition: Row = dict(zip(_PARTITIONS, _partition(checked), strict=True))
             for dataset, row in _rows(checked, number):
-                files[dataset].write(dump_printable(partition | _fitting(row)) + b"\n")
+                # Integers beyond 64 bits do not fit.
+                fitting = {
+                    key: None if isinstance(one, int) and abs(one) >= 1 << 63 else one for key, one in row.items()
+                }
+                files[dataset].write(dump_printable(partition | fitting) + b"\n")
     with _database() as database:
         for dataset, spool in spools.items():
             types = ", ".join(
@@ -173,13 +103,7 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _text(value: object) -> str:
-    """Return a text of SQL."""
     return "'{}'".format(str(value).replace("'", "''"))
-
-
-def _fitting(row: Row) -> Row:
-    """Return a row without integers beyond 64 bits."""
-    return {name: None if isinstance(one, int) and abs(one) >= 1 << 63 else one for name, one in row.items()}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -187,19 +111,9 @@ def _fitting(row: Row) -> Row:
 
 def _partition(checked: Checked) -> tuple[str | None, str | None]:
     """Return the day and the provider of an exchange, each None if it is unknown."""
-    started = _started(checked)
-    exchange, record = checked.exchange, checked.record
-    host = urlsplit(record.url).hostname if exchange is None and _is_url(record.url) else None
-    provider = provider_of(record, exchange) if exchange is not None else host or ""
+    started, provider = _started(checked), name_provider(checked)
     day = started[:10] if started is not None else None
     return day, provider[:_LONGEST] if provider not in ("", "unknown") else None
-
-
-def _is_url(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).hostname)
-    except ValueError:
-        return False
 
 
 def _started(checked: Checked) -> str | None:
@@ -224,19 +138,10 @@ def _rows(checked: Checked, number: int) -> Iterator[tuple[str, Row]]:
     }
     yield "exchanges", {**shared, "number": number, **_exchange(checked)}
     for finding in checked.findings:
-        made: Mapping[str, object] = flat(checked, finding)
-        texts = {name: value for name, value in made.items() if isinstance(value, (str, int, float))}
-        fix = finding.fix
-        yield (
-            "findings",
-            {
-                **texts,
-                **shared,
-                "is_known": finding.is_known,
-                "fix_safety": fix.safety if fix is not None else None,
-                "fix_title": fix.title if fix is not None else None,
-            },
-        )
+        made, fix = flat(checked, finding), finding.fix
+        texts: Row = {name: value for name, value in made.items() if isinstance(value, (str, int, float))}
+        fixes: Row = {"fix_safety": fix.safety, "fix_title": fix.title} if fix is not None else {}
+        yield "findings", {**texts, **shared, "is_known": finding.is_known, **fixes}
     if exchange is None:
         return
     for row in _calls(exchange):
@@ -260,10 +165,10 @@ def _exchange(checked: Checked) -> Row:
         "http.request.method": record.method,
         "http.response.status_code": record.status,
         "url.full": record.url,
-        "server.address": urlsplit(record.url).hostname if _is_url(record.url) else None,
+        "server.address": urlsplit(record.url).hostname if is_url(record.url) else None,
         "error.type": _error(record.status, record.end, reply),
         "end": record.end,
-        "outcome": _outcome(seen),
+        "outcome": (seen.outcome.finish if seen.outcome is not None else _EMPTY) if seen and seen.answered else None,
         "streamed": checked.streamed,
         "first_byte_ms": record.timing.first_byte,
         "first_token_ms": record.timing.first_token,
@@ -281,13 +186,6 @@ def _exchange(checked: Checked) -> Row:
         "worst": worst(found),
         "fixes": len(record.fixes),
     }
-
-
-def _outcome(seen: Observation | None) -> str | None:
-    """Return how a reply of a model ended; `empty` without content, None without a reply that can be read."""
-    if seen is None or not seen.answered:
-        return None
-    return seen.outcome.finish if seen.outcome is not None else _EMPTY
 
 
 def _operation(exchange: Exchange | None) -> str | None:

@@ -110,12 +110,6 @@ class Paths:
                 return tuple(same)
         return ()
 
-    def of_exchange(self, id_: str) -> tuple[Path, ...]:
-        return tuple(path for path in self.all() if path.exchange == id_)
-
-    def of_conversation(self, conversation: str) -> tuple[Path, ...]:
-        return tuple(path for path in self.all() if path.conversation == conversation)
-
 
 @dataclass(slots=True)
 class _Source:
@@ -157,8 +151,6 @@ class _Place(NamedTuple):
 
 
 class _Tracer:
-    """Follows one call from layer to layer."""
-
     def __init__(self, source: _Source, number: int, choice: Choice, call: ToolCall) -> None:
         self._source, self._number, self._choice, self._call = source, number, choice, call
         self._own = _Place(*source.items[number])
@@ -175,10 +167,24 @@ class _Tracer:
         received = self._add_emission()
         if received is None:
             return "the call never reached the client"
-        carried = self._find_carrier(received)
+        # The exchange that sends the call back: the first that was answered, if there are several.
+        exchange = self._own.exchange
+        followers = self._source.followers.get(exchange.id, [])
+        found = [one for number in followers if (one := self._find_in_history(number, received)) is not None]
+        if not found and received.id:
+            later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
+            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
+            found = list(islice(same, _MOST_LATER))
+        with_result = [one for one in found if one.pair.answer is not None]
+        carried = next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
         self._add_tool_run(received, carried)
         if carried is None:
-            return self._add_loss(received)
+            if not followers:
+                self._add("client", "missing", "never sent it back", layers=())
+                return "no later request continues from this reply"
+            of = _Place(*self._source.items[followers[0]], "request")
+            self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
+            return f"the client dropped {_id(received.id)} from the history"
         return self._add_return(received, carried) or self._add_reaction(carried)
 
     def _add_emission(self) -> ToolCall | None:
@@ -200,7 +206,9 @@ class _Tracer:
             else:
                 self._add("gateway", "unseen", "not seen: its exchange with the model is on another wire", at=at)
             return call
-        received = _find_delivered(exchange.delivered, self._choice, call)
+        calls = [one for other, one in _calls_of(exchange.delivered) if other.index == self._choice.index]
+        same = [one for one in calls if one.id and one.id == call.id] or [one for one in calls if _is_same(call, one)]
+        received = next(iter(same), None)
         if received is None:
             self._add("gateway", "missing", "removed it before delivery", at=at, call=call)
             return None
@@ -209,18 +217,6 @@ class _Tracer:
         else:
             self._add("gateway", "ok", "passed it through unchanged", at=at, call=call)
         return received
-
-    def _find_carrier(self, received: ToolCall) -> _Carried | None:
-        """Return the exchange that sends the call back: the first that was answered, if there are several."""
-        exchange = self._own.exchange
-        numbers = self._source.followers.get(exchange.id, [])
-        found = [one for number in numbers if (one := self._find_in_history(number, received)) is not None]
-        if not found and received.id:
-            later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
-            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
-            found = list(islice(same, _MOST_LATER))
-        with_result = [one for one in found if one.pair.answer is not None]
-        return next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
 
     def _find_in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
         checked, exchange = self._source.items[number]
@@ -284,15 +280,6 @@ class _Tracer:
         digest = digest_of(call.arguments)
         return next(iter([one for one in between if one.digest == digest] or between), None)
 
-    def _add_loss(self, call: ToolCall) -> str:
-        followers = self._source.followers.get(self._own.exchange.id, [])
-        if not followers:
-            self._add("client", "missing", "never sent it back", layers=())
-            return "no later request continues from this reply"
-        of = _Place(*self._source.items[followers[0]], "request")
-        self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
-        return f"the client dropped {_id(call.id)} from the history"
-
     def _add_return(self, call: ToolCall, carried: _Carried) -> str:
         """Add the next request, with call and result as the client has them. Returns the reason if the path ends there."""
         sent, answer = carried.pair.call, carried.pair.answer
@@ -313,7 +300,6 @@ class _Tracer:
         return ""
 
     def _add_reaction(self, carried: _Carried) -> str:
-        """Add the reply to the result."""
         exchange, reply, took = carried.exchange, carried.exchange.reply, carried.exchange.timing.duration
         of = _Place(carried.checked, exchange)
         at = _plus(self._offset_of(exchange), exchange.timing.first_token or took)
@@ -408,13 +394,6 @@ def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
             yield choice, call
 
 
-def _find_delivered(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
-    """Return the call in a delivered reply that a call became: by id, else by content, else by place."""
-    calls = [one for other, one in _calls_of(reply) if other.index == choice.index]
-    same = [one for one in calls if one.id and one.id == call.id]
-    return next(iter(same or [one for one in calls if _is_same(call, one)]), None)
-
-
 def _is_same(before: ToolCall, after: ToolCall) -> bool:
     if before.id and before.id == after.id:
         return True
@@ -423,7 +402,6 @@ def _is_same(before: ToolCall, after: ToolCall) -> bool:
 
 
 def _compare_calls(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
-    """Return the differences of two calls in id, name and arguments."""
     pairs = ("id", before.id or "", after.id or ""), ("name", before.name or "", after.name or "")
     changes = [(what, one, other) for what, one, other in pairs if one != other]
     one, other = before.arguments.text, after.arguments.text
@@ -468,7 +446,9 @@ def render_path(traced: Path) -> RenderableType:
     grid.add_column(ratio=1, overflow="fold")
     for step in traced.steps:
         style = _STYLES[step.state]
-        grid.add_row(_time(step.at), Text(_MARKS[step.state], style), Text(step.layer, style), _step_text(step))
+        at, seconds = step.at, (step.at or 0) / 1000
+        time = "" if at is None else f"{seconds:+.3f} s" if abs(at) < 100_000 else f"{seconds:+.0f} s"
+        grid.add_row(time, Text(_MARKS[step.state], style), Text(step.layer, style), _step_text(step))
         for finding in step.findings:
             code = Text(finding.code, f"bold {STYLES[finding.severity]}")
             grid.add_row("", "", code, Text.assemble(*note_of(finding)))
@@ -506,25 +486,24 @@ def path_document(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     """Return a path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
     names = ("id", "name", "arguments", "source", "exchange", "conversation")
-    steps: list[Json] = [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps]
+    steps: list[Json] = []
+    for step in traced.steps:
+        checked = by_id.get(step.exchange or "")
+        steps.append(
+            {
+                "layer": step.layer,
+                "state": step.state,
+                "what": step.action,
+                "said": step.text or None,
+                "at_ms": step.at,
+                "took_ms": step.took,
+                **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
+                "changes": [dict(zip(("what", "before", "after"), change, strict=True)) for change in step.changes],
+                "findings": [flat(checked, finding) for finding in step.findings] if checked is not None else [],
+            }
+        )
     ending: dict[str, Json] = {"complete": not traced.end, "end": traced.end or None, "steps": steps}
     return {name: getattr(traced, name) for name in names} | ending
-
-
-def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
-    findings: list[Json] = [flat(checked, finding) for finding in step.findings] if checked is not None else []
-    changes: list[Json] = [{"what": what, "before": before, "after": after} for what, before, after in step.changes]
-    return {
-        "layer": step.layer,
-        "state": step.state,
-        "what": step.action,
-        "said": step.text or None,
-        "at_ms": step.at,
-        "took_ms": step.took,
-        **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
-        "changes": changes,
-        "findings": findings,
-    }
 
 
 def _step_text(step: Step) -> Text:
@@ -540,7 +519,3 @@ def _step_text(step: Step) -> Text:
         text.append("\n").append(f"{what} ", "yellow").append(visible(excerpt(before)) or "(none)", "red")
         text.append(" → ", "dim").append(visible(excerpt(after)) or "(none)", "green")
     return text
-
-
-def _time(at: float | None) -> str:
-    return "" if at is None else f"{at / 1000:+.3f} s" if abs(at) < 100_000 else f"{at / 1000:+.0f} s"

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TextIO
 
@@ -24,11 +25,11 @@ from wirelint.prices import dollars, price_table
 from wirelint.text.escaping import printable, shorten
 from wirelint.view.findings import Repeat, unicode_text, visible
 from wirelint.view.scores import Bill, Card, Comparison, Spending, percentile
-from wirelint.view.screen import Screen
+from wirelint.view.screen import Screen, in_columns
 
 NOTHING = "-"
 _LAYERS = ("model", "gateway", "client", "tool", "wirelint")
-_MOST_MODELS, _MOST_BARS, _LONGEST_NAME, _LONGEST_MESSAGE = 3, 8, 34, 60
+_MOST_MODELS, _MOST_BARS, _LONGEST_NAME = 3, 8, 34
 COLOURS = {
     "good": ("good calls", "#217a45"),
     "bad": ("schema errors", "#c0353a"),
@@ -93,7 +94,9 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     """Return the table of `wirelint stats --by issue`: each fault once."""
     rows = tuple(
         (
-            f"{printable(f'{one.finding.code} {one.finding.label}')}\n{_message(one)}",
+            "\n".join(
+                (printable(f"{one.finding.code} {one.finding.label}"), shorten(printable(one.finding.message), 60))
+            ),
             "\n".join(dict.fromkeys(map(printable, (one.first, one.last)))),
             one.finding.severity,
             one.finding.layer,
@@ -102,10 +105,6 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
         for one in repeats
     )
     return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 4)
-
-
-def _message(repeat: Repeat) -> str:
-    return shorten(printable(repeat.finding.message), _LONGEST_MESSAGE)
 
 
 def bill_table(bills: Sequence[Bill]) -> Sheet:
@@ -199,7 +198,6 @@ def _findings(cards: Sequence[Card]) -> Sheet:
 
 
 def _name(card: Card) -> str:
-    """Return the model, and below it the provider."""
     name = printable(card.model) or "unknown"
     return f"{name}\n{printable(card.provider)}" if card.model else printable(card.provider)
 
@@ -225,7 +223,8 @@ def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
         if number:
             console.print()
         console.print(Text(sheet.title, "bold"))
-        widths = _widths(sheet)
+        columns = zip(sheet.headings, *sheet.rows, strict=True)
+        widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
         fits = sum(widths) + 2 * (len(widths) - 1) <= console.width
         console.print(_table(sheet) if fits else _stacked(sheet))
 
@@ -243,26 +242,15 @@ def _table(sheet: Sheet) -> Table:
 def _stacked(sheet: Sheet) -> Group:
     """Return a table for a narrow terminal: the names of a row are on a line above its numbers."""
     labels = sheet.labels
-    numbers = Sheet(sheet.title, sheet.headings[labels:], tuple(row[labels:] for row in sheet.rows), 0)
-    widths = _widths(numbers)
-    heads = [heading.split("\n") for heading in numbers.headings]
-    lines = [Text("  ".join(heading.split("\n")[0] for heading in sheet.headings[:labels]), "dim", overflow="fold")]
-    for line in range(max(map(len, heads), default=0)):
-        lines += [_cells([head[line] if line < len(head) else "" for head in heads], widths, "dim")]
-    for row, cells in zip(sheet.rows, numbers.rows, strict=True):
-        lines.append(Text("  ".join(name.replace("\n", "  ") for name in row[:labels]), "bold", overflow="fold"))
-        lines.append(_cells(cells, widths))
-    return Group(*lines)
-
-
-def _cells(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Text:
-    return Text("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip(), style)
-
-
-def _widths(sheet: Sheet) -> list[int]:
-    """Return the width of each column: that of its longest line."""
-    columns = zip(sheet.headings, *sheet.rows, strict=True)
-    return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    heads = [*zip_longest(*(heading.split("\n") for heading in sheet.headings[labels:]), fillvalue="")]
+    numbers: list[Sequence[Text | str]] = [[Text(cell, "dim") for cell in head] for head in heads]
+    numbers += [row[labels:] for row in sheet.rows]
+    lines = [*in_columns(numbers, range(len(sheet.headings)))]
+    titles = "  ".join(heading.split("\n")[0] for heading in sheet.headings[:labels])
+    made = [Text(titles, "dim", overflow="fold"), *lines[: len(heads)]]
+    for row, line in zip(sheet.rows, lines[len(heads) :], strict=True):
+        made += [Text("  ".join(name.replace("\n", "  ") for name in row[:labels]), "bold", overflow="fold"), line]
+    return Group(*made)
 
 
 def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:
@@ -312,10 +300,8 @@ def picture(cards: Sequence[Card]) -> Markup:
 
 
 def title(cards: Sequence[Card]) -> str:
-    made = "Scorecard: how replies ended, and whether calls were valid"
-    return (
-        made if len(cards) <= _MOST_BARS else f"{made} (the {_MOST_BARS} most used of {len(cards)}; the table has all)"
-    )
+    more = f" (the {_MOST_BARS} most used of {len(cards)}; the table has all)" if len(cards) > _MOST_BARS else ""
+    return f"Scorecard: how replies ended, and whether calls were valid{more}"
 
 
 def section(cards: Sequence[Card]) -> Markup:

@@ -30,7 +30,7 @@ from wirelint.arguments.schemas import accepts
 from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import decode_object
-from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Reply, Request, Role, Text, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Part, Reasoning, Reply, Request, Role, Text, ToolCall, ToolResult
 from wirelint.prices import Tokens, cost, tokens_of
 from wirelint.text.escaping import shorten
 
@@ -39,7 +39,6 @@ Finish = Literal["stop", "tool_calls", "other"]
 
 _LARGEST_HEAD = 1 << 16
 """Bytes of a reply in which a gateway names the provider it forwarded the request to."""
-
 
 _PROMPT = 60
 """Characters of a prompt that name its conversation."""
@@ -98,10 +97,11 @@ def observe(checked: Checked, *, delivered: bool = False, keyed: bool = False) -
         return None
     findings = tuple((one.label, one.layer) for one in checked.folded.findings if one.code != NOT_JUDGED)
     names = provider_of(record, exchange), exchange.model or "unknown"
-    seen = Observation(*names, None, findings, source=record.source, conversation=exchange.conversation or record.id)
-    seen = seen._replace(
-        prompt=prompt_of([checked]), key=(request_key(request), _digest(record)) if keyed else ("", "")
-    )
+    seen = Observation(*names, None, findings, source=record.source)
+    seen = seen._replace(conversation=exchange.conversation or record.id, prompt=prompt_of([checked]))
+    if keyed:
+        digest = hashlib.blake2b(record.request_body or b"", digest_size=16).hexdigest()
+        seen = seen._replace(key=(request_key(request), digest))
     reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
     if reply is None or not exchange.ok or reply.error is not None:
         return seen
@@ -114,7 +114,8 @@ def observe(checked: Checked, *, delivered: bool = False, keyed: bool = False) -
     if not reply.streamed:
         return seen
     gaps = [gap.length for gap in exchange.arrivals.gaps(0.0) if gap.before is not None]
-    sent = tokens.output - (0 if _shows_reasoning(reply) else tokens.reasoning) if tokens is not None else 0
+    shows_reasoning = any(isinstance(part, Reasoning) and part.text for part in reply.parts)
+    sent = tokens.output - (0 if shows_reasoning else tokens.reasoning) if tokens is not None else 0
     speed = (sent - 1) * 1000 / (end - first) if first is not None and end and end > first and sent > 1 else None
     return seen._replace(streamed=True, first_token=first, longest_gap=max(gaps, default=None), speed=speed)
 
@@ -128,28 +129,19 @@ def usage_of(checked: Checked) -> tuple[Tokens | None, float | None]:
     return tokens, found.amount if found is not None else None
 
 
-def _shows_reasoning(reply: Reply) -> bool:
-    parts = (part for choice in reply.choices for part in choice.parts)
-    return any(isinstance(part, Reasoning) and part.text for part in parts)
-
-
 def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
     """Return the figures of the first choice of a reply."""
     choice = reply.choices[0] if reply.choices else None
     calls = choice.calls if choice is not None else ()
     valid = sum(is_valid_call(call, exchange.request) for call in calls)
-    return Outcome(_finish(exchange, choice), len(calls), valid, tuple(sorted(call.name or "" for call in calls)))
-
-
-def _finish(exchange: Exchange, choice: Choice | None) -> Finish:
+    finish: Finish = "other"
     match ending(choice.finish_reason) if choice is not None else None:
         case "calls":
-            return "tool_calls"
+            finish = "tool_calls"
         case "ended" | "stopped":
             # Some APIs have one finish reason for text and calls.
-            return "tool_calls" if choice and choice.calls and not traits(exchange.api).has_reason_for_calls else "stop"
-        case _:
-            return "other"
+            finish = "tool_calls" if calls and not traits(exchange.api).has_reason_for_calls else "stop"
+    return Outcome(finish, len(calls), valid, tuple(sorted(call.name or "" for call in calls)))
 
 
 def is_valid_call(call: ToolCall, request: Request | None) -> bool:
@@ -170,19 +162,29 @@ def is_valid_call(call: ToolCall, request: Request | None) -> bool:
 def provider_of(record: Record, exchange: Exchange) -> str:
     """Return the host of the request, and in brackets the provider that a gateway's reply names (`"provider": "…"`)."""
     host = urlsplit(record.url).netloc.rpartition("@")[2] or exchange.request_headers.get("host", "")
-    named = _named_by(record.response_body)
+    body, named = record.response_body or b"", ""
+    head = body[:_LARGEST_HEAD]
+    if b'"provider"' in head:
+        lines = head.splitlines() if head.startswith((b"data:", b"event:", b":")) else [body]
+        names = (decode_object(line.removeprefix(b"data:")).get("provider") for line in lines)
+        named = next((name[:80] for name in names if isinstance(name, str)), "")
     return f"{host} ({named})" if named and host else named or host or "unknown"
 
 
-def _named_by(body: bytes | None) -> str:
-    head = (body or b"")[:_LARGEST_HEAD]
-    if b'"provider"' not in head:
-        return ""
-    for line in head.splitlines() if head.startswith((b"data:", b"event:", b":")) else [body or b""]:
-        name = decode_object(line.removeprefix(b"data:")).get("provider")
-        if isinstance(name, str):
-            return name[:80]
-    return ""
+def name_provider(checked: Checked) -> str:
+    """Return the provider of an exchange; for an unrecognised API the host."""
+    record, exchange = checked.record, checked.exchange
+    if not is_url(record.url):
+        return "unknown"
+    return provider_of(record, exchange) if exchange is not None else urlsplit(record.url).hostname or "unknown"
+
+
+def is_url(url: str) -> bool:
+    """Return True if a URL can be split; `http://[` cannot."""
+    try:
+        return urlsplit(url).hostname != ""
+    except ValueError:
+        return False
 
 
 # --- a model at a provider --------------------------------------------------------------------------------------------
@@ -274,23 +276,13 @@ class Card:
                 getattr(self, name).append(value)
 
 
-class Cards:
-    """Cards by provider and model. `left_out` counts exchanges that are not with a model."""
-
-    def __init__(self) -> None:
-        self._cards: dict[tuple[str, str], Card] = {}
-        self.left_out = 0
-
-    def add(self, seen: Observation | None) -> None:
-        if seen is None:
-            self.left_out += 1
-            return
+def cards_of(observations: Iterable[Observation]) -> list[Card]:
+    """Return the cards of models at providers, most exchanges first."""
+    cards: dict[tuple[str, str], Card] = {}
+    for seen in observations:
         key = seen.provider, seen.model
-        self._cards.setdefault(key, Card(*key)).add(seen)
-
-    def ordered(self) -> list[Card]:
-        """Return the cards, most exchanges first."""
-        return sorted(self._cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
+        cards.setdefault(key, Card(*key)).add(seen)
+    return sorted(cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
 
 
 # --- tokens and cost of conversations and runs ------------------------------------------------------------------------
@@ -315,28 +307,17 @@ def prompt_of(items: Sequence[Checked]) -> str:
     return shorten(next(filter(None, words), ""), _PROMPT)
 
 
-class Bills:
-    """Bills by conversation, or by run, in the order of the files."""
-
-    def __init__(self, by: Literal["conversation", "run"]) -> None:
-        self._by = by
-        self._bills: dict[tuple[str, str], Bill] = {}
-        self.left_out = 0
-
-    def add(self, seen: Observation | None) -> None:
-        if seen is None:
-            self.left_out += 1
-            return
-        name = seen.conversation if self._by == "conversation" else ""
-        bill = self._bills.setdefault((seen.source, name), Bill(seen.source, name))
+def bills_of(observations: Iterable[Observation], by: str) -> list[Bill]:
+    """Return the bills by `conversation`, or by `run`, in the order of the files."""
+    bills: dict[tuple[str, str], Bill] = {}
+    for seen in observations:
+        key = seen.source, seen.conversation if by == "conversation" else ""
+        bill = bills.setdefault(key, Bill(*key))
         bill.prompt = bill.prompt or seen.prompt
         bill.models[seen.model] += 1
         if seen.answered:
             bill.spending.add(seen.tokens, seen.cost)
-
-    @property
-    def all(self) -> list[Bill]:
-        return [*self._bills.values()]
+    return [*bills.values()]
 
 
 # --- one run against another ------------------------------------------------------------------------------------------
@@ -345,6 +326,7 @@ class Bills:
 @dataclass(slots=True)
 class Comparison:
     """A model of the candidate run on the requests that both runs have. `unmatched`: requests the reference lacks.
+    `similar`: pairs that end alike, in calls of the same tools or in the same other way.
 
     `card` and `reference` score the replies to these requests only. `triggered` counts them by whether the candidate and
     the reference ended in calls.
@@ -379,23 +361,20 @@ class Comparison:
         self.reference.add(expected)
         self.card.add(seen)
         want, got = (one.outcome for one in (expected, seen))
-        self.triggered[_ends_in_calls(got), _ends_in_calls(want)] += 1
-        self.similar += _is_similar(want, got)
+        ends = [None if one is None else one.finish for one in (got, want)]
+        self.triggered[ends[0] == "tool_calls", ends[1] == "tool_calls"] += 1
+        tools = [one.tools for one in (got, want) if one is not None and one.finish == "tool_calls"]
+        self.similar += ends[0] == ends[1] and tools[:1] == tools[1:]
 
 
-def compare(
-    reference: Iterable[Observation | None], candidate: Iterable[Observation | None]
-) -> tuple[list[Comparison], int]:
+def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) -> tuple[list[Comparison], int]:
     """Compare the candidate's models with the reference. Also returns the number of requests only the reference has."""
     known: defaultdict[str, _Answers] = defaultdict(_Answers)
     for seen in reference:
-        if seen is not None:
-            known[seen.key[0]].add(seen)
+        known[seen.key[0]].add(seen)
     found: dict[tuple[str, str], Comparison] = {}
     matched: set[str] = set()
     for seen in candidate:
-        if seen is None:
-            continue
         name, key = (seen.provider, seen.model), seen.key[0]
         comparison = found.setdefault(name, Comparison(*name, Card(*name), Card("reference", "")))
         answers = known.get(key)
@@ -438,21 +417,6 @@ class _Answers:
         """Return the keys of groups of answers, the most similar first."""
         name, body = (seen.provider, seen.model), seen.key[1]
         return (name, body), (body,), (name,), ()
-
-
-def _ends_in_calls(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.finish == "tool_calls"
-
-
-def _is_similar(one: Outcome | None, other: Outcome | None) -> bool:
-    """Return True if two replies end alike: in calls of the same tools, or in the same other way."""
-    if one is None or other is None:
-        return one is other
-    return one.finish == other.finish and (one.finish != "tool_calls" or one.tools == other.tools)
-
-
-def _digest(record: Record) -> str:
-    return hashlib.blake2b(record.request_body or b"", digest_size=16).hexdigest()
 
 
 def request_key(request: Request) -> str:

@@ -1,11 +1,13 @@
-"""The terminal: the only rich console, which escapes wire text before it is coloured, and lines with a hanging indent."""
+"""The terminal: the only rich console, which escapes wire text before it is coloured, lines with a hanging indent, and
+columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.containers import Lines
 from rich.segment import Segment
 from rich.text import Text
 
@@ -32,14 +34,33 @@ class Screen(Console):
             self.print(line, soft_wrap=True)
 
 
+def wrapped(text: Text, width: int) -> Lines:
+    """Return the lines of a text, broken at blanks; longer words are cut."""
+    return text.wrap(_MEASURE, width, overflow="fold")
+
+
 def hung(text: Text, width: int, indent: int, hang: int = 0) -> Iterator[Text]:
     """Wrap a text that begins in column `indent`; lines after the first begin `hang` columns further in."""
     room = max(width - indent, _NARROWEST)
-    lines = text.wrap(_MEASURE, room, overflow="fold")
+    lines = wrapped(text, room)
     if hang and len(lines) > 1:
         rest = text[len(lines[0]) :]
         rest = rest[len(rest.plain) - len(rest.plain.lstrip(" ")) :]
-        lines = [lines[0], *rest.wrap(_MEASURE, max(room - hang, _NARROWEST), overflow="fold")]  # type: ignore[assignment]
+        lines = Lines([lines[0], *wrapped(rest, max(room - hang, _NARROWEST))])
     for number, line in enumerate(lines):
         line.rstrip()
         yield Text(" " * (indent + (hang if number else 0))).append_text(line)
+
+
+def in_columns(rows: Iterable[Sequence[Text | str]], numbers: Collection[int] = ()) -> Iterator[Text]:
+    """Yield each row as a line, its cells in columns two blanks apart; those of `numbers` are aligned to the right."""
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line = Text()
+        for number, (cell, size) in enumerate(zip(row, widths, strict=True)):
+            gap = " " * (size - cell.cell_len)
+            parts = (gap, cell) if number in numbers else (cell, gap)
+            line.append("  " if number else "").append_text(Text.assemble(*parts))
+        line.rstrip()
+        yield line

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import orjson
-from rich.table import Table
 from rich.text import Text
 
 from wirelint.capture.offline import Checked, Fixed
@@ -17,10 +15,11 @@ from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.text.escaping import counted
 from wirelint.view.findings import STYLES, count_by_severity, fix_of
-from wirelint.view.screen import Screen, hung
+from wirelint.view.screen import Screen, hung, in_columns
 
 _NONE = "-"
 _COLUMNS = ("count", "rule", "severity", "layer", "fixable")
+_FIX_COLUMNS = ("safe", "unsafe", "exchanges", "remaining", "code", "name")
 
 
 @dataclass(slots=True)
@@ -47,14 +46,16 @@ class _RuleCounts:
         }
 
     @property
-    def cells(self) -> tuple[str, str, str, str, str]:
+    def cells(self) -> tuple[Text, ...]:
         """The counts as a row of the table."""
         first, layers = self.first, ", ".join(layer for layer, _ in self.layers.most_common())
         safe, unsafe = self.fixable["safe"], self.fixable["unsafe"]
         fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
         if safe and unsafe:
             fixable = f"{safe + unsafe} ({unsafe} unsafe)"
-        return f"{self.findings}", f"{first.code} {first.label}", first.severity, layers, fixable
+        name = Text(f"{first.code} {first.label}", "bold")
+        fix = Text(fixable, "" if fixable == _NONE else "green")
+        return Text(f"{self.findings}"), name, Text(first.severity, STYLES[first.severity]), Text(layers), fix
 
 
 @dataclass(slots=True)
@@ -116,11 +117,14 @@ class Statistics:
             out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
         elif rows:
             console = Screen(out)
-            console.print_lines(_lines(rules, console.width))
+            cells = [rule.cells for rule in rules]
+            hang = max(len(_COLUMNS[0]), *(count.cell_len for count, *_ in cells)) + 2
+            title, *lines = in_columns([[Text(title, "dim") for title in _COLUMNS], *cells], {0})
+            console.print_lines([title, *(part for line in lines for part in hung(line, console.width, 0, hang))])
 
-    def summary(self, problems: int = 0) -> str:
-        """Return one line for the end of a run. `problems`: inputs that could not be read and are not counted as
-        clean."""
+    def summary(self, problems: int = 0, *, hints: bool = False) -> str:
+        """Return one line for the end of a run. `problems`: inputs that could not be read and are not counted as clean.
+        `hints`: add a line with the number of fixable findings and the command, if there are any."""
         found = count_by_severity(self.severities)
         skipped = f" ({self.skipped} skipped)" if self.skipped else ""
         unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
@@ -134,36 +138,17 @@ class Statistics:
         if self.partial:
             unread += f"; {counted(self.partial, 'exchange')} read in part (wirelint show has the reasons)"
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
-        return f"{read}: {found or nothing}{unread}{again}"
-
-    def hint(self) -> str:
-        """Return the number of fixable findings and the command, in one line; empty if none is fixable."""
+        line = f"{read}: {found or nothing}{unread}{again}"
         safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
+        if not hints or not (safe or unsafe):
+            return line
         if not safe:
-            return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
-        return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
-
-
-def _lines(rules: Sequence[_RuleCounts], width: int) -> Iterator[Text]:
-    """Yield the counts below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
-    cells = [rule.cells for rule in rules]
-    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
-    titles = [f"{_COLUMNS[0]:>{widths[0]}}"]
-    titles += [f"{title:<{size}}" for title, size in zip(_COLUMNS[1:], widths[1:], strict=True)]
-    yield Text("  ".join(titles).rstrip(), "dim")
-    for count, name, severity, layers, fixable in cells:
-        line = Text(f"{count:>{widths[0]}}  ")
-        line.append(f"{name:<{widths[1]}}", "bold")
-        line.append(f"  {severity:<{widths[2]}}", STYLES[severity])
-        line.append(f"  {layers:<{widths[3]}}").append(f"  {fixable}", "" if fixable == _NONE else "green")
-        line.rstrip()
-        yield from hung(line, width, 0, widths[0] + 2)
+            return f"{line}\n{unsafe} fixable with wirelint fix --unsafe-fixes"
+        return f"{line}\n{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
 
 @dataclass(slots=True)
 class _FixCounts:
-    """The fixes and the remaining findings of one rule."""
-
     name: str
     applied: Counter[str] = field(default_factory=Counter)
     exchanges: int = 0
@@ -217,13 +202,9 @@ class FixStatistics:
         """Write the counts as a table."""
         if not self._rules:
             return
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for title in ("safe", "unsafe", "exchanges", "remaining"):
-            table.add_column(title, justify="right")
-        for title in ("code", "name"):
-            table.add_column(title)
+        rows = [[Text(title, "dim") for title in _FIX_COLUMNS]]
         for code, rule in sorted(self._rules.items(), key=lambda item: (-item[1].applied.total(), item[0])):
             left = Text(str(rule.remaining), STYLES[rule.severity] if rule.remaining else "")
-            counts = (str(rule.applied[safety]) for safety in SAFETIES)
-            table.add_row(*counts, str(rule.exchanges), left, code, rule.name)
-        Screen(out).print(table)
+            counts = (Text(str(count)) for count in (*(rule.applied[safety] for safety in SAFETIES), rule.exchanges))
+            rows.append([*counts, left, Text(code), Text(rule.name)])
+        Screen(out).print_lines(in_columns(rows, range(4)))

@@ -23,8 +23,8 @@ from wirelint.prices import Tokens
 from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
+from wirelint.view.bodies import Source, excerpt_lines
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
-from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
     MARKS,
     STYLES,
@@ -216,7 +216,17 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     text, full = turn.text, lengths.full
     match turn.look:
         case "thinking":
-            return _thinking(turn, marks, lengths)
+            words = " ".join(text.split())
+            first = words[:_CLIPPED_THINKING].rstrip()
+            if turn.label:
+                shown = Text(visible(turn.label))
+            elif lengths.thinking or full or marks:  # all of it if requested or if it has evidence
+                shown = underline(text, marks, lengths.thinking or full)
+            else:
+                more = "…" if len(words) > len(first) else ""
+                shown = Text(visible(f"▸ {first}{more}  ({counted(len(text.split()), 'word')} of thinking)"))
+            shown.style = "italic dim"
+            return shown
         case "remark":
             more = " (--full shows them)" if text.startswith("… ") and not turn.pointer else ""
             return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
@@ -224,21 +234,6 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
     label = visible(turn.label) + (" " if text and turn.label else "")
     shown = Text.assemble((label, _LABELS[turn.look]), underline(text, marks, full, limit))
     return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
-
-
-def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
-    """Return all thinking if requested or if it has evidence, else its first words."""
-    words = turn.text.split()
-    if turn.label:
-        shown = Text(visible(turn.label))
-    elif lengths.thinking or lengths.full or marks:
-        shown = underline(turn.text, marks, lengths.thinking or lengths.full)
-    else:
-        first = " ".join(words)[:_CLIPPED_THINKING].rstrip()
-        more = "…" if len(" ".join(words)) > len(first) else ""
-        shown = Text(visible(f"▸ {first}{more}  ({len(words)} word{'' if len(words) == 1 else 's'} of thinking)"))
-    shown.style = "italic dim"
-    return shown
 
 
 def underline(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
@@ -287,7 +282,6 @@ def _title(checked: Checked, exchange: Exchange) -> RenderableType:
 
 
 def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
-    """Yield the applied fixes, with patches."""
     if record.fixes:
         yield Text("\nfixes applied", "bold")
     for fix in record.fixes:
@@ -389,7 +383,6 @@ def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
 
 
 def _names(checked: Checked) -> Text:
-    """Return the rules with findings, errors first, and a mark if something was fixed."""
     if checked.exchange is None and not checked.findings:
         return Text("not checked", "yellow" if checked.because else "dim")
     names = {finding.name: STYLES[finding.severity] for finding in worst_first(checked.findings)}

@@ -60,6 +60,10 @@ class Framer(ABC):
     def close(self) -> list[Frame]:
         """Return the bytes after the last complete frame, as a separate frame."""
 
+    def _next_frame(self, raw: bytes, data: bytes) -> Frame:
+        self._number += 1
+        return Frame(self._number - 1, raw, None, *decode(data)) if data else Frame(self._number - 1, raw, None, None)
+
     def _take_rest(self) -> bytes:
         rest = bytes(self._buffer)
         self._buffer.clear()
@@ -146,10 +150,8 @@ class JsonLines(Framer):
         return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
 
     def _frame(self, raw: bytes) -> Frame:
-        number = self._number
-        self._number += 1
-        body = (raw.removeprefix(BOM) if number == 0 else raw).strip(BLANKS)
-        return Frame(number, raw, None, *decode(body)) if body else Frame(number, raw, None, None)
+        body = raw.removeprefix(BOM) if self._number == 0 else raw
+        return self._next_frame(raw, body.strip(BLANKS))
 
 
 _HEAD = regex.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
@@ -199,7 +201,7 @@ class ArrayStream(Framer):
             position = found.end()
             if self._count(found[1], found.start(1)):
                 data_from = self._begin if not self._ended else position
-                frames.append(self._frame(bytes(buffer[start:position]), data_from - start))
+                frames.append(self._next_frame(bytes(buffer[start:position]), bytes(buffer[data_from:position])))
                 start = position
         if start:
             del buffer[:start]
@@ -243,9 +245,3 @@ class ArrayStream(Framer):
         self._broken = self._depth <= 0 and mark != b"]"
         self._ended = self._depth <= 0 and not self._broken
         return self._depth <= 1 and not self._broken
-
-    def _frame(self, raw: bytes, data_from: int) -> Frame:
-        number = self._number
-        self._number += 1
-        text = raw[data_from:]
-        return Frame(number, raw, None, *decode(text)) if text else Frame(number, raw, None, None)

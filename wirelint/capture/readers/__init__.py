@@ -10,6 +10,8 @@ be the URL of a file or a folder in object storage (`storage.py`).
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,9 +19,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
-from wirelint.capture.readers import documents, storage
-from wirelint.capture.readers.source import Input, Problem
+import orjson
+
+from wirelint.capture import har
+from wirelint.capture.format import FormatError, decode_all
+from wirelint.capture.readers import other_logs, storage
+from wirelint.capture.readers.source import Input, LineReader, Problem, read_parts
 from wirelint.capture.record import Record
+from wirelint.model import Json
 
 __all__ = ["Problem", "captures_below", "open_source", "read"]
 
@@ -72,7 +79,7 @@ def _unreadable(source: str, error: OSError) -> Problem:
 def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
     match _sniff(data):
         case "json":
-            yield from documents.read(data, source)
+            yield from _read_json(data, source)
         case "yaml":
             from wirelint.capture.readers import vcr
 
@@ -138,3 +145,86 @@ def _has_content(path: str) -> bool:
         return storage.size_of(path) > 0
     except OSError:
         return False
+
+
+# --- JSON: lines of records or of another log, a HAR, a cassette, an array ---------------------------------------------
+
+_BOM = b"\xef\xbb\xbf"
+_DOCUMENTS = ("log", "lhar", "interactions", "http_interactions")
+_OPENS_MORE = (b"{", b"[", b",")
+_WHOLE_START = re.compile(rb'\{\s*"(?:log|lhar|(?:http_)?interactions)"\s*:')
+
+
+def load(text: bytes) -> Json:
+    """Return a JSON value. Raises ValueError."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        # Other tools write halves of surrogate pairs and NaN, which orjson refuses.
+        try:
+            value = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+    return value
+
+
+def _read_json(data: Input, source: str) -> Iterator[Record | Problem]:
+    lines = enumerate(data.lines(), 1)
+    number, first = next(((number, line) for number, line in lines if line.removeprefix(_BOM).strip()), (1, b""))
+    first = first.removeprefix(_BOM)
+    # A line that ends in the middle of a document, and HAR on one line, are read as a whole.
+    if _WHOLE_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
+        yield from _read_whole(first + b"".join(line for _, line in lines), source)
+        return
+    log: LineReader | None = None
+    is_first = True
+
+    def take(line: bytes, number: int) -> Iterable[Record | Problem]:
+        nonlocal log, is_first
+        try:
+            value = load(line)
+        except ValueError as error:
+            raise FormatError("cut off" if not line.endswith(b"\n") else f"broken JSON: {error}") from error
+        if is_first and isinstance(value, dict):  # the first line decides
+            log = other_logs.reader_of(value, source)
+        is_first = False
+        if log is not None:
+            return log.add(value, number)
+        if (
+            isinstance(value, dict)
+            and not {"request", "response"} & value.keys()
+            and not value.keys().isdisjoint(_DOCUMENTS)
+        ):
+            return _read_document(value, source)
+        return decode_all(value, source, f"line {number}")
+
+    parts = ((n, line) for n, line in itertools.chain(((number, first),), lines) if line.strip())
+    yield from read_parts(parts, source, "line", take, lambda: log.close() if log is not None else ())
+
+
+def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
+    try:
+        document = load(text)
+    except ValueError as error:
+        if b'"entries"' in text:
+            yield from har.read_cut(text, source)
+        else:
+            yield Problem(source, "", f"broken JSON: {error}", "was it written to the end?", fatal=True)
+        return
+    if isinstance(document, dict) and not document.keys().isdisjoint(_DOCUMENTS):
+        yield from _read_document(document, source)
+        return
+    records = document if isinstance(document, list) else [document]
+    take = lambda value, number: decode_all(value, source, f"record {number}")  # noqa: E731
+    yield from read_parts(enumerate(records, 1), source, "record", take)
+
+
+def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | Problem]:
+    if "log" in document:
+        return har.read(document, source)
+    if "lhar" in document:
+        return other_logs.read_lhar(document, source)
+    # Loading the YAML that other cassettes are written in takes a while.
+    from wirelint.capture.readers import vcr
+
+    return vcr.read_document(document, source)

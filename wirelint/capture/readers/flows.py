@@ -14,8 +14,7 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
-from wirelint.capture.flow_metadata import restored
-from wirelint.capture.format import read_end
+from wirelint.capture.format import read_end, restored
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing

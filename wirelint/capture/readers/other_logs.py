@@ -1,4 +1,4 @@
-"""Logs of other tools with bodies in JSON: LHAR of Context Lens, and results of K2-Vendor-Verifier.
+"""Logs of other tools in lines of JSON: LHAR of Context Lens, results of K2-Vendor-Verifier, sessions of Claude Code.
 
 LHAR consists of `{"type": "session", …}` and `{"type": "entry", …}`, a line each or in one document. An entry that was
 exported in full has the bodies under `raw`: `request_body` a JSON value, `response_body` a JSON value or the text of
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from wirelint.capture.format import FormatError, body_of, dump, read_headers
-from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_number, as_seconds
+from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
+from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_seconds
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -26,19 +27,18 @@ _PATHS = {
 """Paths of APIs, for entries without an address."""
 
 
-def is_lhar(value: Mapping[str, Json]) -> bool:
+def _is_lhar(value: Mapping[str, Json]) -> bool:
     kind = value.get("type")
     return "trace_id" in value and (kind == "session" or (kind == "entry" and "gen_ai" in value))
 
 
-class LharLines(LineReader):
+class _LharLines(LineReader):
     def __init__(self, source: str) -> None:
         super().__init__(source)
         self._empty = self._entries = 0
 
     def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:
-        """Yield the record of an entry. Raises FormatError."""
-        if not isinstance(value, dict) or not is_lhar(value):
+        if not isinstance(value, dict) or not _is_lhar(value):
             raise FormatError("neither a session nor an entry")
         if value["type"] == "session":
             return
@@ -62,7 +62,7 @@ def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Pr
     if not isinstance(entries, list):
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
         return
-    lines = LharLines(source)
+    lines = _LharLines(source)
     for number, entry in enumerate(entries, 1):
         try:
             yield from lines.add(entry, number, "entry")
@@ -76,10 +76,13 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
     status, url, method = http.get("status_code"), http.get("url"), http.get("method")
     if not isinstance(url, str):
         url = _PATHS.get(str(http.get("api_format")), "")
-    asked = raw.get("request_body")
-    id_ = value.get("id")
-    answer = raw.get("response_body")
+    asked, answer, id_ = raw.get("request_body"), raw.get("response_body"), value.get("id")
     answered = answer is not None or isinstance(status, int)
+    match answer:
+        case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:
+            answer = text
+        case _:
+            pass
     send, wait = as_number(timings.get("send_ms")), as_number(timings.get("wait_ms"))
     return Record(
         id=id_ if isinstance(id_, str) and id_ else f"{source}:{place.rpartition(' ')[2]}",
@@ -91,7 +94,7 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
         response_headers=tuple(
             field for field in read_headers(http.get("response_headers")) if field[0].lower() != "content-encoding"
         ),
-        response_body=_answer(answer),
+        response_body=body_of(answer),
         timing=Timing(
             as_seconds(value.get("timestamp")),
             send + wait if send is not None and wait is not None else None,
@@ -103,14 +106,6 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
         form="lhar",
         missing=_LHAR_LACKS,
     )
-
-
-def _answer(body: Json) -> bytes | None:
-    match body:
-        case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:
-            return body_of(text)
-        case _:
-            return body_of(body)
 
 
 # Results of K2-Vendor-Verifier (tool_calls_eval.py of MoonshotAI/K2-Vendor-Verifier), a line per request:
@@ -127,7 +122,7 @@ _STATUS = re.compile(r"Error code: ([1-5][0-9]{2})\b")
 _KEPT = ("data_index", "hash", "status", "finish_reason", "tool_calls_valid")
 
 
-def is_k2vv(value: Mapping[str, Json]) -> bool:
+def _is_k2vv(value: Mapping[str, Json]) -> bool:
     asked = value.get("request")
     return (
         "data_index" in value
@@ -137,53 +132,41 @@ def is_k2vv(value: Mapping[str, Json]) -> bool:
     )
 
 
-class K2vvLines(LineReader):
+class _K2vvLines(LineReader):
     def add(self, value: Json, number: int) -> Iterator[Record]:
-        if not isinstance(value, dict) or not is_k2vv(value):
+        if not isinstance(value, dict) or not _is_k2vv(value):
             raise FormatError("not the result of a request")
-        yield _result(value, self._source, number)
+        asked, answer = as_mapping(value.get("request")), as_mapping(value.get("response"))
+        raw, error, choices = "prompt" in asked, answer.get("error"), answer.get("choices")
+        choices = choices if isinstance(choices, list) else []
+        failed = value.get("status") != "success" or "choices" not in answer
+        status = _STATUS.search(error) if isinstance(error, str) else None
+        code = int(status[1]) if status is not None else None
+        missing = _FOLDED if asked.get("stream") is True else _WHOLE
+        if missing is _FOLDED and (raw or as_mapping(choices[0] if choices else None).get("finish_reason") == "stop"):
+            missing |= {"finish"}
+        yield Record(
+            id=f"{self._source}:{value.get('data_index', number)}",
+            method="POST",
+            url="/v1/completions" if raw else "/v1/chat/completions",
+            request_body=dump(dict(asked)),
+            status=code if failed else 200,
+            response_body=None if failed else dump(_as_completion(answer, choices) if raw else dict(answer)),
+            timing=Timing(_started(value), None, None, as_number(value.get("duration_ms"))),
+            end="unknown" if failed else "complete",
+            error=str(error) if failed and error is not None else None,
+            source=self._source,
+            place=f"line {number}",
+            annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
+            form="k2vv",
+            missing=missing,
+        )
 
 
-def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
-    asked, answer = as_mapping(value.get("request")), as_mapping(value.get("response"))
-    raw = "prompt" in asked
-    folded = asked.get("stream") is True
-    error = answer.get("error")
-    failed = value.get("status") != "success" or "choices" not in answer
-    status = _STATUS.search(error) if isinstance(error, str) else None
-    code = int(status[1]) if status is not None else None
-    return Record(
-        id=f"{source}:{value.get('data_index', number)}",
-        method="POST",
-        url="/v1/completions" if raw else "/v1/chat/completions",
-        request_body=dump(dict(asked)),
-        status=code if failed else 200,
-        response_body=None if failed else dump(_as_completion(answer) if raw else dict(answer)),
-        timing=Timing(_started(value), None, None, as_number(value.get("duration_ms"))),
-        end="unknown" if failed else "complete",
-        error=str(error) if failed and error is not None else None,
-        source=source,
-        place=f"line {number}",
-        annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
-        form="k2vv",
-        missing=_lacks(answer, folded=folded, raw=raw),
-    )
-
-
-def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[MissingInfo]:
-    if not folded:
-        return _WHOLE
-    choices = answer.get("choices")
-    first = as_mapping(choices[0] if isinstance(choices, list) and choices else None)
-    unsure = raw or first.get("finish_reason") == "stop"
-    return _FOLDED | {"finish"} if unsure else _FOLDED
-
-
-def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
+def _as_completion(answer: Mapping[str, Json], choices: list[Json]) -> dict[str, Json]:
     """Return the reply of a completions endpoint, without the calls that the verifier parsed."""
-    choices = answer.get("choices")
     made: list[Json] = []
-    for choice in choices if isinstance(choices, list) else ():
+    for choice in choices:
         said = as_mapping(as_mapping(choice).get("message")).get("content")
         if isinstance(said, str):
             kept = {name: item for name, item in as_mapping(choice).items() if name != "message"}
@@ -200,3 +183,263 @@ def _started(value: Mapping[str, Json]) -> float | None:
     except (ValueError, OverflowError):
         return None
     return moment - lasted / 1000 if moment is not None and lasted is not None else None
+
+
+# Session logs of Claude Code (`~/.claude/projects`), with a part of a message on each line:
+#
+#     {"type": "user",      "uuid": …, "parentUuid": …, "message": {"role": "user", "content": …}}
+#     {"type": "assistant", "uuid": …, "parentUuid": …, "message": {"id": "msg_…", "content": [<one block>], …}}
+#
+# Every message of the model becomes an exchange: the request is the logged conversation before it, the reply is the
+# message. A message is spread over lines with the same `message.id`; results of its first calls may come between these
+# lines. Each line names the line before it (`parentUuid`). The lines form *threads*: that of the user and those of
+# sub-agents (`isSidechain`). A line that follows an earlier line of a thread begins a branch; a line without a parent (a
+# compaction, a sub-agent) begins a new thread. Lines of other types only link their parent to the next line.
+#
+# The log lacks the system prompt and the declared tools, so the request has no system prompt, and only the tools that the
+# model has called in the session so far; other tools are unknown. Messages that the client wrote instead of the model
+# (`<synthetic>`) are no exchanges. There is no documentation of the format; this follows public logs of versions 1.0 to
+# 2.1.
+
+_LACKS: frozenset[MissingInfo] = frozenset({"request", "tools", "arguments", "framing", "times", "headers"})
+_SPOKEN = frozenset({"user", "assistant"})
+_ENTRIES = frozenset(
+    {*_SPOKEN, "system", "summary", "file-history-snapshot", "queue-operation", "attachment", "progress"}
+)
+_SIGNS = ("sessionId", "parentUuid", "leafUuid", "snapshot", "isSidechain")
+_VERSION = ("anthropic-version", "2023-06-01")
+_INTERRUPTED = "[Request interrupted by user"
+_LONGEST = 1 << 20
+"""Most bytes of a history. A longer one is cut at a user message; whole histories would grow with the square of the
+log."""
+
+Block = dict[str, Json]
+
+
+@dataclass(slots=True, eq=False)
+class _Message:
+    role: str
+    blocks: list[Block]
+    prompt: bool = False
+    """True if the message holds a text of the user."""
+    size: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Reply:
+    """An unfinished message of the model, and the tool results that arrived meanwhile."""
+
+    id: str
+    line: int
+    model: str
+    history: int
+    started: float | None
+    blocks: list[Block] = field(default_factory=list)
+    results: list[Block] = field(default_factory=list)
+    stop_reason: Json = None
+    usage: Json = None
+    session: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Thread:
+    messages: list[_Message] = field(default_factory=list)
+    reply: _Reply | None = None
+    heard: float | None = None
+    """Time of the last message to the model."""
+
+
+_Place = tuple[_Thread, int]
+"""Thread of a line, and the number of its message there."""
+
+
+class _SessionLines(LineReader):
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self._places: dict[str, _Place] = {}
+        self._last: dict[tuple[bool, str], _Thread] = {}
+        self._threads: list[_Thread] = []
+        self._tools: dict[str, None] = {}
+        self._ids: set[str] = set()
+
+    def add(self, value: Json, number: int) -> Iterator[Record]:
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            raise FormatError("not an entry of a session log")
+        uuid = value.get("uuid")
+        if not isinstance(uuid, str) or uuid in self._places:
+            return  # a summary, a snapshot; or a copy from the session that this one continues
+        thread, at = self._follow(value)
+        message = value.get("message")
+        is_spoken = value["type"] in _SPOKEN and value.get("isApiErrorMessage") is not True
+        if not is_spoken or not isinstance(message, dict) or message.get("model") == "<synthetic>":
+            self._places[uuid] = thread, at
+            return
+        blocks = _blocks(message.get("content"))
+        if value["type"] == "assistant":
+            yield from self._hear(thread, at, value, message, blocks, number)
+        else:
+            yield from self._say(thread, at, value, blocks)
+
+    def close(self) -> Iterator[Record]:
+        waiting = [thread for thread in self._threads if thread.reply is not None]
+        for thread in sorted(waiting, key=lambda thread: thread.reply.line if thread.reply else 0):
+            yield from self._finish(thread)
+
+    def _follow(self, value: Mapping[str, Json]) -> _Place:
+        parent = value.get("parentUuid")
+        key = (value.get("isSidechain") is True, str(value.get("agentId") or ""))
+        place = self._places.get(parent) if isinstance(parent, str) else None
+        if place is None:
+            known = self._last.get(key) if isinstance(parent, str) else None
+            thread = known or self._begin()
+            place = (thread, _end(thread))
+        self._last[key] = place[0]
+        return place
+
+    def _begin(self, messages: list[_Message] | None = None) -> _Thread:
+        thread = _Thread(messages or [])
+        self._threads.append(thread)
+        return thread
+
+    def _branch(self, thread: _Thread, at: int) -> _Thread:
+        """Return the thread of the next line: a branch if the line follows an earlier one than the last."""
+        if at >= len(thread.messages) - (thread.reply is None):
+            return thread
+        return self._begin(thread.messages[: at + 1])
+
+    def _hear(
+        self,
+        thread: _Thread,
+        at: int,
+        value: Mapping[str, Json],
+        message: Mapping[str, Json],
+        blocks: list[Block],
+        number: int,
+    ) -> Iterator[Record]:
+        named = message.get("id") or value.get("requestId") or value.get("uuid")
+        reply = thread.reply
+        if reply is None or reply.id != named:
+            ongoing = self._branch(thread, at)
+            if ongoing is thread:
+                yield from self._finish(thread)
+            thread = ongoing
+            reply = thread.reply = _Reply(
+                str(named), number, str(message.get("model") or ""), len(thread.messages), thread.heard,
+                session=str(value.get("sessionId") or ""),
+            )  # fmt: skip
+        reply.blocks += [block for block in blocks if block not in reply.blocks]
+        reply.stop_reason = message.get("stop_reason") or reply.stop_reason
+        reply.usage = message.get("usage") or reply.usage
+        for block in blocks:
+            if block.get("type") == "tool_use" and isinstance(name := block.get("name"), str):
+                self._tools[name] = None
+        self._settle(thread, value, len(thread.messages))
+
+    def _say(self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block]) -> Iterator[Record]:
+        returned = any(block.get("type") == "tool_result" for block in blocks)
+        if returned and thread.reply is not None:
+            thread.reply.results += blocks
+            thread.heard = as_seconds(value.get("timestamp"))
+            self._settle(thread, value, len(thread.messages) + 1)
+            return
+        ongoing = thread if returned else self._branch(thread, at)
+        if ongoing is thread:
+            interrupted = any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
+            yield from self._finish(thread, interrupted=interrupted)
+        thread = ongoing
+        prompt = not returned and value.get("isMeta") is not True
+        _append(thread.messages, "user", blocks, prompt=prompt)
+        thread.heard = as_seconds(value.get("timestamp"))
+        self._settle(thread, value, len(thread.messages) - 1)
+
+    def _settle(self, thread: _Thread, value: Mapping[str, Json], at: int) -> None:
+        self._places[str(value["uuid"])] = thread, at
+        self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
+
+    def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
+        """Yield the exchange of the reply that a thread waits for, if any."""
+        reply, thread.reply = thread.reply, None
+        if reply is None:
+            return
+        history = _recent(thread.messages[: reply.history])
+        _append(thread.messages, "assistant", reply.blocks)
+        if reply.results:
+            _append(thread.messages, "user", reply.results)
+        id_ = reply.id if reply.id not in self._ids else f"{reply.id}:{reply.line}"
+        self._ids.add(id_)
+        asked: dict[str, Json] = {
+            "model": reply.model,
+            "messages": [{"role": one.role, "content": list[Json](one.blocks)} for one in history],
+        }
+        if self._tools:
+            asked["tools"] = [{"name": name} for name in self._tools]
+        answer: dict[str, Json] = {
+            "id": reply.id,
+            "type": "message",
+            "role": "assistant",
+            "model": reply.model,
+            "content": list[Json](reply.blocks),
+            "stop_reason": reply.stop_reason,
+            **({"usage": reply.usage} if reply.usage else {}),
+        }
+        yield Record(
+            id=id_,
+            method="POST",
+            url="/v1/messages",
+            request_headers=(_VERSION, *([("x-claude-code-session-id", reply.session)] if reply.session else ())),
+            request_body=dump(asked),
+            status=200,
+            response_body=dump(answer),
+            timing=Timing(reply.started),
+            end="client-left" if interrupted else "complete",
+            source=self._source,
+            place=f"line {reply.line}",
+            form="claude-code",
+            missing=_LACKS if reply.stop_reason is not None else _LACKS | {"finish"},
+        )
+
+
+def _end(thread: _Thread) -> int:
+    """Return the number of the last message of a thread, unfinished ones included."""
+    reply = thread.reply
+    return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
+
+
+def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
+    """Append to a history. Consecutive messages of one role become one."""
+    size = len(dump(list[Json](blocks)))
+    if messages and messages[-1].role == role:
+        before = messages[-1]
+        # Another thread may share the message, so replace it instead of changing it.
+        messages[-1] = _Message(role, [*before.blocks, *blocks], before.prompt or prompt, before.size + size)
+    else:
+        messages.append(_Message(role, list(blocks), prompt, size))
+
+
+def _recent(messages: list[_Message]) -> list[_Message]:
+    """Return the end of a history, which begins with a user message."""
+    if sum(one.size for one in messages) <= _LONGEST:
+        return messages
+    size, start = 0, len(messages)
+    for number in range(len(messages) - 1, -1, -1):
+        size += messages[number].size
+        if size > _LONGEST and start < len(messages):
+            break
+        if messages[number].prompt:
+            start = number
+    return messages[start:] if start < len(messages) else messages
+
+
+def _blocks(content: Json) -> list[Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def reader_of(value: Mapping[str, Json], source: str) -> LineReader | None:
+    """Return the reader of a log by its first line; None for other files."""
+    if value.get("type") in _ENTRIES and not value.keys().isdisjoint(_SIGNS):
+        return _SessionLines(source)
+    if _is_lhar(value):
+        return _LharLines(source)
+    return _K2vvLines(source) if _is_k2vv(value) else None

@@ -131,10 +131,6 @@ def as_mapping(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def as_number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
 def as_string(value: Json) -> str:
     return value if isinstance(value, str) else ""
 

@@ -113,7 +113,6 @@ for _tag in _UNKNOWN_TAGS:
 
 
 def _load(text: bytes) -> Any:
-    """Return the interaction of a text; a FormatError if it is broken."""
     yaml = YAML(typ="safe")
     yaml.version = (1, 1)  # type: ignore[assignment, unused-ignore]
     yaml.Constructor = _Constructor

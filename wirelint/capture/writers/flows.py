@@ -1,7 +1,7 @@
 """Writer of mitmproxy's flow files: fixed flows among the unchanged bytes of the others.
 
 A fixed flow shows the forwarded request and the delivered response, as if mitmproxy had saved it while wirelint fixed
-it. The received messages are in its metadata (`capture.flow_metadata`).
+it. The received messages are in its metadata (`capture.format`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.net.http import status_codes
 
-from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
-from wirelint.capture.format import printable
+from wirelint.capture.format import NAMES, beside_received, beside_sent, printable, times_of
 from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.writers.documents import write_pieces
+from wirelint.capture.writers import write_pieces
 from wirelint.model import Json
 
 _LENGTH = re.compile(rb"\d{1,12}:")
@@ -39,18 +38,17 @@ def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:
     """Yield the bytes of each flow, `<length>:<bytes><type>`."""
-    while match := _LENGTH.match(head := _peek(file)):
+    while True:
+        head = file.read(_LONGEST)
+        file.seek(-len(head), io.SEEK_CUR)
+        match = _LENGTH.match(head)
+        if match is None:
+            return
         size = match.end() + int(head[: match.end() - 1]) + 1
         raw = file.read(size)
         if len(raw) < size:
             return
         yield raw
-
-
-def _peek(file: BinaryIO) -> bytes:
-    head = file.read(_LONGEST)
-    file.seek(-len(head), io.SEEK_CUR)
-    return head
 
 
 def _written(raw: bytes, record: Record) -> bytes:

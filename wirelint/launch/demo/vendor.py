@@ -19,11 +19,12 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from wirelint.apis.openai_chat import API
 from wirelint.mock.answer import json_answer, stream_answer
-from wirelint.mock.api import Envelope, messages_of, object_of, objects_in, string_of, text_of
-from wirelint.mock.openai import OpenAIChat
+from wirelint.mock.api import Envelope
+from wirelint.mock.apis import OpenAIChat
 from wirelint.mock.plan import Call, Options, Reply, dump_json
-from wirelint.model import Json
+from wirelint.model import Json, Request, Text, ToolResult
 
 MODEL = "moonshotai/Kimi-K2-Instruct-0905"
 FAILED = "error: "
@@ -74,8 +75,8 @@ class Vendor:
 
     def answer(self, body: bytes) -> tuple[str, bytes]:
         """Return content type and body of the reply."""
-        request = object_of(orjson.loads(body))
-        turn = _Turn.read(request, self._seed)
+        request = orjson.loads(body)
+        turn = _Turn.read(API.read_request(request, ""), self._seed)
         reply = _reply(turn, self._odds)
         ask = self._api.read_request(request, self._api.path)
         envelope = Envelope(MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
@@ -98,21 +99,19 @@ class _Turn:
     parts: bool
 
     @classmethod
-    def read(cls, request: dict[str, Json], seed: int) -> _Turn:
-        messages = messages_of(request)
-        at = max(number for number, message in enumerate(messages) if message.get("role") == "user")
-        question = text_of(messages[at].get("content"))
-        results = [text_of(message.get("content")) for message in messages[at:] if message.get("role") == "tool"]
-        declared = {string_of(object_of(tool.get("function")).get("name")) for tool in objects_in(request.get("tools"))}
-        calls = [call for message in messages for call in objects_in(message.get("tool_calls"))]
-        names = [string_of(object_of(call.get("function")).get("name")) for call in calls]
+    def read(cls, request: Request, seed: int) -> _Turn:
+        messages = request.messages
+        at = max(number for number, message in enumerate(messages) if message.role == "user")
+        question, declared = messages[at].words, {tool.name for tool in request.tools}
+        results = [result.text for message in messages[at:] for result in message.results]
+        texts = [part.text for part in request.parts if isinstance(part, Text | ToolResult)]
         return cls(
             key=f"{seed}/{question}/{len(messages) - at}",
             wanted=tuple(re.findall(r"“([^”]+)”", question)),
             done=sum(not result.startswith(FAILED) for result in results),
-            ids=tuple(string_of(call.get("id")) for call in calls),
-            strange=tuple(name for name in names if name not in declared),
-            parts=any(_PARTS.search(text_of(message.get("content"))) for message in messages),
+            ids=tuple(call.id or "" for call in request.calls),
+            strange=tuple(call.name or "" for call in request.calls if call.name not in declared),
+            parts=any(map(_PARTS.search, texts)),
         )
 
     def chance(self, what: str, odds: float) -> bool:

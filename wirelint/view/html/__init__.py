@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TypeAlias
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from wirelint import __version__
@@ -49,9 +48,8 @@ from wirelint.view.html.exchange import (
     is_rewritten,
     make_detail,
     make_row,
-    name_provider,
 )
-from wirelint.view.scores import Cards, observe
+from wirelint.view.scores import Card, Observation, cards_of, name_provider, observe
 
 __all__ = ["Section", "Written", "render_dashboard", "write_report"]
 
@@ -95,7 +93,7 @@ def write_report(
     exchange nothing is written (`exchanges` is 0). Findings that earlier exchanges had are only counted, unless
     `all_occurrences`.
     """
-    summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
+    summary, seen, problems, rows = Summary(), list[Observation | None](), list[str](), list[Json]()
     anchors, occurrences, shown_issues = Counter[str](), Occurrences(), list[_ShownIssue]()
     repeats = Repeats()
     with tempfile.TemporaryFile() as data:
@@ -107,14 +105,14 @@ def write_report(
                 continue
             item = item if all_occurrences else item.folded
             summary.add(item)
-            cards.add(observe(item))
+            seen.append(observe(item))
             repeats.add(item)
             occurrences.see(item)
             row = _anchored(make_row(item), anchors)
             rows.append(row)
             shown_issues += _issues(item, row)
             try:
-                shown = make_detail(item, blocks)
+                shown = make_detail(item, blocks.message)
             except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
                 shown = describe_failure(item, error)
             blocks.exchange(shown)
@@ -134,16 +132,16 @@ def write_report(
                 summary=summary,
                 chart=summary.chart(),
                 manuals=[_manual(rule) for rule in rules if rule.code in codes],
-                sections=[*_own_sections(cards, repeats), *sections],
+                sections=[*_own_sections(cards_of(filter(None, seen)), repeats), *sections],
                 problems=problems,
             )
             staging.commit()
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
 
 
-def _own_sections(cards: Cards, repeats: Repeats) -> list[Section]:
+def _own_sections(cards: list[Card], repeats: Repeats) -> list[Section]:
     """Return the scorecard, if there are calls, and the faults that several exchanges have."""
-    scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
+    scored = cards if any(card.calls for card in cards) else []
     own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
     again = [one for one in repeats.ordered() if one.count > 1]
     return own + ([Section("Issues of several exchanges", scorecard.issue_section(again))] if again else [])
@@ -397,7 +395,6 @@ def render_dashboard(nonce: str) -> tuple[str, str]:
 
 
 def _read(*names: str) -> str:
-    """Return scripts or styles as one text."""
     return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
@@ -407,5 +404,7 @@ def _digest(text: str) -> str:
 
 def _manual(rule: Rule) -> dict[str, str]:
     """Return the code of a rule, its page on the web, and its manual as HTML: from a docstring, never from the wire."""
+    from markdown_it import MarkdownIt  # 1 MB, which the live page does not need
+
     html = Markup(MarkdownIt("commonmark", {"html": False}).render(inspect.getdoc(rule) or ""))
     return {"code": rule.code, "page": page_url(rule.name), "html": html}

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Headers, Record
 from wirelint.model import (
-    Choice,
     Exchange,
     HostedCall,
     HostedResult,
@@ -41,7 +40,7 @@ from wirelint.timing import NO_ARRIVALS, Arrivals
 from wirelint.view.bodies import patch
 from wirelint.view.conversation import aligned, is_within, nearest, sent_on
 from wirelint.view.findings import flat, known_note, remedy, worst_first
-from wirelint.view.scores import provider_of
+from wirelint.view.scores import is_url, name_provider
 
 Object: TypeAlias = dict[str, Json]
 
@@ -61,12 +60,8 @@ _FINDING = ("code", "name", "severity", "confidence", "layer", "side", "pointer"
 _FIX = ("code", "name", "safety", "side", "title", "pointer", "before", "after")
 
 
-class Store(Protocol):
-    """Stores each message once."""
-
-    def message(self, value: Object) -> int:
-        """Return the number of a message, equal for equal messages."""
-        ...
+Store: TypeAlias = Callable[[Object], int]
+"""Stores each message once, and returns its number, equal for equal messages."""
 
 
 # --- rows and details -------------------------------------------------------------------------------------------------
@@ -84,7 +79,7 @@ def make_row(checked: Checked) -> Object:
         "model": printable(exchange.model) if exchange is not None else "",
         "provider": name_provider(checked),
         "method": record.method,
-        "path": urlsplit(record.url).path[:200] if _is_url(record.url) else record.url[:200],
+        "path": urlsplit(record.url).path[:200] if is_url(record.url) else record.url[:200],
         "status": record.status,
         "end": record.end,
         "stream": checked.streamed,
@@ -141,37 +136,14 @@ def make_detail(checked: Checked, store: Store) -> Object:
 
 def describe_failure(checked: Checked, error: Exception) -> Object:
     """Return the details of an exchange whose conversion failed: its findings and the error."""
-    name = type(error).__name__
-    note = f"wirelint could not show this exchange ({name}); try wirelint show, and please report it"
-    return {
-        "url": clip(checked.record.url),
-        "headers": [],
-        "fixes": [],
-        "diff": [],
-        "strip": None,
-        "error": None,
-        "findings": [_finding(checked, one, {}) for one in worst_first(checked.findings)],
-        "notes": [note],
-    }
-
-
-def name_provider(checked: Checked) -> str:
-    """Return the provider as scorecards name it; for an unrecognised API the host."""
-    record, exchange = checked.record, checked.exchange
-    if not _is_url(record.url):
-        return "unknown"
-    return provider_of(record, exchange) if exchange is not None else urlsplit(record.url).hostname or "unknown"
+    note = f"wirelint could not show this exchange ({type(error).__name__}); try wirelint show, and please report it"
+    findings: list[Json] = [_finding(checked, one, {}) for one in worst_first(checked.findings)]
+    empty: Object = {"headers": [], "fixes": [], "diff": [], "strip": None, "error": None}
+    return {"url": clip(checked.record.url), **empty, "findings": findings, "notes": [note]}
 
 
 def is_rewritten(record: Record) -> bool:
     return record.forwarded is not None or record.delivered is not None
-
-
-def _is_url(url: str) -> bool:
-    try:
-        return urlsplit(url).hostname != ""
-    except ValueError:  # `http://[` and the like
-        return False
 
 
 def _title(exchange: Exchange | None) -> str:
@@ -210,7 +182,16 @@ def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
 
 
 def _choices(reply: Reply | None) -> list[Object]:
-    return [_choice(one) for one in reply.choices] if reply is not None else []
+    """Return the choices of a reply; the places of their parts are absolute."""
+    return [
+        {
+            "index": one.index,
+            "parts": [write_part(part, "") for part in one.parts],
+            "finish": one.finish_reason,
+            "finishAt": one.finish_pointer,
+        }
+        for one in (reply.choices if reply is not None else ())
+    ]
 
 
 def _parts(turn: Object) -> list[Json]:
@@ -220,8 +201,8 @@ def _parts(turn: Object) -> list[Json]:
 
 def _aligned(before: list[tuple[str, Object]], after: list[tuple[str, Object]] | None, store: Store) -> list[Json]:
     """Return messages as [sign, pointer, number in the store, position among those received]."""
-    numbers = [store.message(value) for _, value in before]
-    sent = [store.message(value) for _, value in after] if after is not None else None
+    numbers = [store(value) for _, value in before]
+    sent = [store(value) for _, value in after] if after is not None else None
     made: list[Json] = []
     for sign, n in aligned(numbers, sent):
         if sign != "+" and n is not None:
@@ -326,16 +307,6 @@ def _tools(tools: tuple[Tool, ...]) -> Object:
         at = relative(tool.pointer, "/tools")
         parts.append({"kind": "tool", "at": at, "name": tool.name, "note": clip(tool.description), "text": text})
     return {"role": "tools", "parts": parts}
-
-
-def _choice(value: Choice) -> Object:
-    """Return a choice of a reply; the places of its parts are absolute."""
-    return {
-        "index": value.index,
-        "parts": [write_part(item, "") for item in value.parts],
-        "finish": value.finish_reason,
-        "finishAt": value.finish_pointer,
-    }
 
 
 def write_part(value: Part, base: str) -> Object:
