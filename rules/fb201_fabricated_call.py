@@ -17,6 +17,7 @@ from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
+    claim_by_name,
     ordered,
     performed,
 )
@@ -279,6 +280,11 @@ def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
     )
 
 
+def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's own name, if no earlier call explains it."""
+    return None if request.calls else claim_by_name(read, evidence.last_words(request), able)
+
+
 def _is_explained(request: Request, *, text: bool = True, content: bool = True) -> bool:
     """Return True if a claim may be about something else than this turn: a past one, a text to compose, a role.
 
@@ -303,4 +309,4 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
     return (claim, fitting) if claim is not None and fitting is not None else None
 
 
-_OTHERS = {_by_name: 3, _bare: 2, _carried_out: 2}
+_OTHERS = {_by_name: 3, _in_its_verb: 2, _bare: 2, _carried_out: 2}

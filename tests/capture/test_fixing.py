@@ -187,7 +187,7 @@ def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
             seen.append((exchange.id, ledger.issued("call_1") is not None))  # type: ignore[attr-defined]
             return ()
 
-    made = Talk(calls=(Call("look"),)).record("openai.chat", False)
+    made = Talk(calls=(Call("look", id="call_1"),)).record("openai.chat", False)
     came = [dataclasses.replace(as_record(made, n), source=source) for n, source in enumerate("aab")]
     _fix((Watcher(),), SAFE, *came)
     assert [known for _, known in seen] == [False, True, False]

@@ -149,6 +149,25 @@ _SPEAKS = frozenset(_PHRASES.words("speaks"))
 _DESCRIBES = frozenset(_PHRASES.words("describes"))
 
 
+def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
+    text = prose.text.strip()
+    brief = len(text) <= _LONGEST_PLAIN_ORDER and "\n" not in text and "\n" not in words.strip()
+    verbs = _own_verbs(able) if brief else {}
+    if not verbs or (_PHRASES["shown"].search(text) and not is_news(text, words)):
+        return None
+    forms = {form: verb for verb in verbs for form in (f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed")}
+    for sentence in prose.sentences:
+        done = None if sentence.question else _PHRASES["done"].search(sentence.masked)
+        verb = forms.get(done["past"]) if done is not None else None
+        if done is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
+            continue
+        told, rest = prose.text[sentence.start : sentence.end], prose.text[sentence.start + done.end() : sentence.end]
+        if not is_given(rest) and (shared_words(told, words) or is_news(text, words)):
+            return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
+    return None
+
+
 def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
     """Return the verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
     return _verbs_of_all(tuple(able))
