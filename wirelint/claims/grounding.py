@@ -141,7 +141,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     if not left:
         return None
     given = _given_rates(turn)
-    scaled = _scaled(free, left)
+    scaled = scaled_values(free, left)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
             continue
@@ -203,7 +203,7 @@ def _is_interval(value: Value, texts: Iterable[str]) -> bool:
     return len(list(itertools.islice(itertools.chain.from_iterable(map(_DATE.finditer, texts)), least))) == least
 
 
-def _scaled(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
+def scaled_values(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]:
     """Return the values that are data of a result times one simple ratio, if there are two or more: a recipe for four."""
     factors: dict[Fraction, list[Stated]] = {}
     for one in free:

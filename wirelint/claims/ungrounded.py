@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.announcements import announcement, asks_for_text
-from wirelint.claims.derivation import equals, words_in
+from wirelint.claims.derivation import as_datum, equals, words_in
 from wirelint.claims.evidence import is_unseen, last_words
 from wirelint.claims.grounding import (
     LONGEST_ORDER,
@@ -22,6 +22,8 @@ from wirelint.claims.grounding import (
     is_admission,
     nouns_of,
     numbers_of_things,
+    scaled_values,
+    stated,
     statements,
 )
 from wirelint.claims.toolkinds import Ability, names
@@ -62,10 +64,12 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     measures = [value for value in values(words) if value.unit is not None]
     if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
         return None  # "350 °F is about 177 °C": the model converts what the user gives
+    if scaled_values(stated(prose), [as_datum(value) for value in measures]):
+        return None  # "510 g of flour and 127.5 g of butter", of the user's recipe for fewer people
     if (ordered := _ordered_tool(words, able)) is not None:
-        stated = list(statements(prose))
-        news = [sentence for sentence in stated if given.has_news(sentence)]
-        told = [sentence for sentence in stated if given.new_words(sentence)]
+        facts = list(statements(prose))
+        news = [sentence for sentence in facts if given.has_news(sentence)]
+        told = [sentence for sentence in facts if given.new_words(sentence)]
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
             return (news or told)[0], ordered
         return None
