@@ -387,8 +387,9 @@ def _wrong_clause(
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
-        around = next((one.masked for one in turn.prose.sentences if one.start <= clause.start < one.end), "")
-        if len(clause.row.cells) == 1 and _PHRASES["mean"].search(around):
+        before = max((one.start for one in turn.prose.sentences if one.start <= clause.start), default=0)
+        is_mean = _PHRASES["mean"].search(turn.prose.masked, before, clause.start) is not None
+        if is_mean and len(clause.row.cells) == 1:
             continue  # the mean of some of the rows
         against = (
             _value_of_another(clause, text, asked, elsewhere, portions, forms)
