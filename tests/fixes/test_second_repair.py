@@ -74,9 +74,7 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "a damaged type beside the right name of an event": (
         RESPONSES,
         "m",
-        [
-            b'event: response.output_text.delta\ndata: {"type": "{}", "delta": ".", "item_id": "msg_1", "output_index": 0}\n\n'
-        ],
+        [b'event: response.output_text.delta\ndata: {"type": "{}", "delta": ".", "output_index": 0}\n\n'],
     ),
     "an empty text within a fabricated result": (
         MESSAGES,
