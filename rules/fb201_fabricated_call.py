@@ -35,8 +35,10 @@ _PHRASES = Phrases("fabricated_call")
 _LONGEST_TERSE = 700
 _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
 """Kinds of action that are no side effect of a tool of another kind."""
+_LONGEST_ORDER = 120
+"""Characters of an order that names a state."""
 _MARKS = ' .!…*_"“”«»'
-"""What is around the words of a claim."""
+"""Blanks, punctuation and quotation marks around a sentence, which its comparison with the order leaves out."""
 
 
 class FabricatedCall(Rule):
@@ -227,6 +229,8 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.form in ("passive", "terse"):
+        if len(read.text) > _LONGEST_TERSE:
+            return 0  # in a report these forms mostly tell what others did
         # "Searched the wiki for leave: no documents." is a note with its outcome.
         came_of_it = claim.form == "terse" and _PHRASES["found"].search(read.masked, claim.start, claim.end + 80)
         if not (wanted or came_of_it):
@@ -237,7 +241,9 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
 
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     """Return True if an order names the reported state: "hall light off", "heating to 19"."""
-    if "?" in words or re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
+    if len(words) > _LONGEST_ORDER or asks_for_text(words) or "?" in words:
+        return False
+    if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
         return False
     states = re.findall(r"\d+", read.masked[claim.start : claim.end]) if claim.verb == "set to" else [claim.verb]
     return any(re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) for state in states[:1])
@@ -265,6 +271,8 @@ _MOST_LINKED = 16
 def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:
     """Return the tool for an order whose words the claim repeats, if nothing else explains the claim."""
     words = evidence.last_words(request)
+    if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
+        return None
     if _is_explained(request, content=False) or _is_quoted_back(claim, words):
         return None
     conversation = " ".join(message.text for message in request.messages)

@@ -35,7 +35,7 @@ from wirelint.text.escaping import excerpt
 Action = Literal["report", "replace", "drop", "block"]
 Safety = Literal["safe", "unsafe"]
 Kind = Literal["file", "dir", "other", "missing", "unknown"]
-"""What a path leads to. `unknown`: no permission, or no file system to ask."""
+"""What stands at a path in the file system. `unknown`: permission is missing, or there is no file system to look at."""
 _MOST_PLACES = 1000
 _LONGEST_MATCHED = 4096
 """Most characters of a value for a user's regular expression; with longer values a match could take too long."""

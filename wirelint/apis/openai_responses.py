@@ -350,8 +350,9 @@ class Reader(ReplyReader):
 
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> None:
         kind = text(document.get("type")) or ""
-        if alone and frame.event != kind and {kind[:9], (frame.event or "")[:9]} == {"response."}:
-            self.out.append(StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame))
+        named = frame.event or ""
+        if alone and named != kind and named.startswith("response.") and kind.startswith("response."):
+            self.out.append(StreamViolation("event-mismatch", f"event {named}, type {kind}", frame))
         if self.is_done and kind.startswith("response."):
             self.out.append(StreamViolation("after-end", kind, frame))
             return  # clients have left

@@ -127,7 +127,7 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         for fact in looking
     ):
         return None
-    if _cites(prose, looking):
+    if _cites(prose, looking) or _PHRASES["counted"].search(prose.masked):
         return None
     for sentence in turn.sentences:
         of_call = _PHRASES["returned_none"].search(sentence.masked)
@@ -135,7 +135,8 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         if zero is None:
             continue
         # "No results" denies the hits, "no files about it" may deny that they are about it.
-        if _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking)):
+        doubtful = _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking))
+        if doubtful or _reports_hits(prose, sentence, looking):
             return None
         elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
         if not elsewhere and not _PHRASES["narrowed"].search(sentence.masked):
@@ -215,6 +216,16 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
+def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
+    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
+    if _PHRASES["nearest"].search(prose.masked):
+        return True
+    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
+    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:LONGEST] for fact in looking).lower()))
+    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
+    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
+
+
 def denied_items(turn: Turn) -> Contradiction | None:
     """Return a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
 
@@ -284,7 +295,7 @@ _SMALL = frozenset(word[:5] for word in STOP)
 
 def denied_numbers(turn: Turn) -> Contradiction | None:
     """Return "no errors" where a result has `errors: 4` or a list of them: the noun is a form of the key's only word."""
-    if len(turn.good) < len(turn.known):
+    if len(turn.good) < len(turn.known) or any(len(text) > LONGEST for text in turn.returned):
         return None
     for sentence in turn.sentences:
         denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]

@@ -387,14 +387,12 @@ def _wrong_clause(
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
-        before = max((one.start for one in turn.prose.sentences if one.start <= clause.start), default=0)
-        is_mean = _PHRASES["mean"].search(turn.prose.masked, before, clause.start) is not None
-        if is_mean and len(clause.row.cells) == 1:
-            continue  # the mean of some of the rows
+        if len(clause.row.cells) == 1 and _is_of_mean(turn.prose, clause):
+            continue
         against = (
             _value_of_another(clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere)
-            or _time_of_another(turn.prose, clause, clauses)
+            or _time_of_another(turn.prose, clause, clauses, everywhere)
             or _word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause)
@@ -403,6 +401,12 @@ def _wrong_clause(
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
     return None
+
+
+def _is_of_mean(prose: Prose, clause: _Clause) -> bool:
+    """Return True if a sentence is about a mean before it comes to a clause: the reply chooses the rows that it is of."""
+    start = max((one.start for one in prose.sentences if one.start <= clause.start), default=0)
+    return _PHRASES["mean"].search(prose.masked, start, clause.start) is not None
 
 
 def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
@@ -574,7 +578,7 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
     return None
 
 
-def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause]) -> str | None:
+def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
     """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
 
     The clause has all times of the row but one, and another one in its place.
@@ -582,6 +586,10 @@ def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause]) 
     told = list(clocks(clause.text))
     left = _times(clause.row) - _told_times(prose, clause)
     if len(told) != 1 or len(left) != 1 or told[0].minutes in _times(clause.row):
+        return None
+    if everywhere.are_too_many or told[0].minutes in everywhere.minutes:
+        return None
+    if _PHRASES["bound"].search(clause.text[: told[0].start]):
         return None
     others = (one for one in clauses if one.row is not clause.row and _times(one.row))
     as_it_is = any(_told_times(prose, one) == _times(one.row) for one in others)
@@ -616,7 +624,8 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
             continue
         if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
             continue
-        other = next((word for word in words - {own} if _lists(clause.text, word)), None)
+        cells = " ".join(str(cell) for cell in clause.row.cells.values())
+        other = next((word for word in words - {own} if _lists(clause.text, word) and not _holds(cells, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
         retold = any(_holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
         if other is not None and retold:
@@ -745,7 +754,9 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
         for column, row, name in whole:
             other = next((one for number, one, _ in whole if one is not row and number != column), None)
             alone = all(number == column for number, one, _ in whole if one is row)
-            if other is not None and alone:
+            if other is None or not alone or name in map(str, other.cells.values()):
+                continue
+            if not _holds(clause, other.names[column]):
                 named = next(number for number, one, _ in whole if one is other)
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)

@@ -17,13 +17,12 @@ from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import FIRST_UNSPACED as FIRST_UNSPACED
 from wirelint.claims.values import LONGEST
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
-FIRST_UNSPACED = "\u3040"
-"""The first sign of the scripts that put no blanks between words."""
 MOST_WORDS = 6
 """Different words of a column that says in which of a few states a row is."""
 DEEPEST = 6
@@ -99,6 +98,8 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
     for (pair, side), key in given.items():
+        if (pair, 1 - side) in given:
+            continue
         if own := pattern_of((pair, side)).search(text):
             if isinstance(cells[key], bool) and _is_denied(text, own):
                 return f"{own[0]!r} is denied: {place}/{key} = {cells[key]}"

@@ -149,7 +149,7 @@ def values(text: str) -> tuple[Value, ...]:
 def _joined(text: str, found: list[Value]) -> list[Value]:
     """Join the two parts of a number like `1억 3,200만` or `12万750`, and of a measure like `2 h 50 min`.
 
-    `6 h 10` stays as it is: it may be a time of day.
+    The numbers of `6 h 10` are not joined, because it may be a time of day.
     """
     for number in range(len(found) - 1, 0, -1):
         one, other = found[number - 1 : number + 1]
@@ -186,7 +186,7 @@ _NAMING = frozenset(f"{string.ascii_letters}{string.digits}_./#@\\&")
 _NO_END = re.compile(r"[A-Za-z0-9_@#]|[.,/:]\d|-\w")
 """What follows the digits of a name, a date, a version or a longer number."""
 _PER = re.compile(r"/(?:s|sec|min|h|hr|kg|m|l|mL|dl)\b")
-_FIRST_UNSPACED = "\u3040"
+FIRST_UNSPACED = "\u3040"
 """The first sign of the scripts that put no blanks between words: in `1時間20分` the number goes on after its unit."""
 _LONGEST_LEAD = 6
 """Characters of `US$ -`, with which a value may begin."""
@@ -197,7 +197,7 @@ def _measured(text: str, at: int) -> tuple[str, str, int] | None:
     scale = _spelled("scales", text, at, _SPACE)
     after = at if scale is None else scale.end()
     unit = _spelled("units", text, after, _SPACE + "-")
-    if unit is not None and (_NO_END.match(text, unit.end()) is None or unit[0][-1] >= _FIRST_UNSPACED):
+    if unit is not None and (_NO_END.match(text, unit.end()) is None or unit[0][-1] >= FIRST_UNSPACED):
         return "" if scale is None else scale[0], unit[0], unit.end()
     if scale is not None and (scale[0] in _LARGE_UNITS or _NO_END.match(text, after) is None):
         return scale[0], "", after
