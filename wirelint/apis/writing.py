@@ -65,16 +65,22 @@ def groups(
 
     Events without a frame go with `frame`.
 
-    Where `frame` holds several documents, each is written alone. Then the violations of the frame as a whole are left
-    out: its bytes would repeat all documents. Violations of an earlier frame are left out too, since that frame has
-    been written.
+    Where `frame` holds several documents, each is written alone, with its id, however late its other events are
+    released. Then the violations of the frame as a whole are left out: its bytes would repeat all documents. Violations
+    of an earlier frame are left out too, since that frame has been written.
     """
     out = without_earlier(frame, out)
+    metas: dict[int, Event] = {}
     if any(event.frame is not None and event.frame is not frame for event in out):
         out = [event for event in out if not (isinstance(event, StreamViolation) and event.frame is frame)]
+        metas = {id(event.frame or frame): event for event in out if isinstance(event, ReplyMeta)}
+        others = {id(event.frame or frame) for event in out if not isinstance(event, ReplyMeta)}
+        out = [event for event in out if not isinstance(event, ReplyMeta) or id(event.frame or frame) not in others]
     for _, group in itertools.groupby(out, key=lambda event: id(event.frame or frame)):
         made = list(group)
         place = made[0].frame or frame
+        if (meta := metas.get(id(place))) is not None and made[0] is not meta:
+            made.insert(0, meta)
         yield place, [event for event in events if event.frame is place], made
 
 
