@@ -38,6 +38,7 @@ ROWING = chunk(call("rowing", "c_1"))
 UNNUMBERED = chunk(call("find", "c_1")).replace(b'"index": 0, "id"', b'"id"').removesuffix(b"\n")
 SILENT_ENTRY = {"tool_calls": [{"index": 0, "function": False}]}
 MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
+UNNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"arguments": ': "9"}'}}]}
 LATE_ENTRY = {"tool_calls": [{"index": 0, "id": "c_2", "function": {"arguments": "8"}}]}
 MESSAGE_START = b'event: message_start\ndata: {"type":"message_start","message":{"id":"m_1","content":[]}}\n '
 PARTED_START = MESSAGE_START + block("start", content_block={"type": "thinking", "thinking": "", "signature": ""})
@@ -136,6 +137,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
     "an item that only the whole response has": (RESPONSES, "m", [DONE.strip().encode(), b"\n", ENDED.encode()]),
     "two documents in one event, with a line that is no field": (RESPONSES, "m", TWO_LINES),
     "the end of an item without its number": (RESPONSES, "m", [ADDED.encode(), UNPLACED]),
+    "two chunks in one event, the second with another id, while the arguments of the first are held": (
+        CHAT,
+        "m",
+        [chunk(UNNAMED_ENTRY).strip() + b"\n:\n" + chunk({}, "chatcmpl-2", "tool_calls").strip() + b"\n"],
+    ),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
     "the finish reason in a line that is no field": (CHAT, "m", [UNNUMBERED, b"}" + END, b"data: [DONE]\n\n"]),
