@@ -77,6 +77,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         "m",
         [b'event: response.output_text.delta\ndata: {"type": "{}", "delta": ".", "output_index": 0}\n\n'],
     ),
+    "a type with a brace too many beside the right name of an event": (
+        RESPONSES,
+        "m",
+        [b'event: response.created\ndata: {"type": "response.created}", "response": {"id": "r_1", "output": []}}\n\n'],
+    ),
     "an empty text within a fabricated result": (
         MESSAGES,
         "m",

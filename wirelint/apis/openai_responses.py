@@ -18,6 +18,7 @@ reply the reason in `incomplete_details` (`max_output_tokens`, `content_filter`)
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -95,6 +96,8 @@ _TEXTS = frozenset({"output_text", "input_text", "text", "summary_text", "reason
 BUILT_IN = frozenset(name for _, name in CALLS.values() if name)
 """Names of calls whose items have a type of their own and no name, so that they can be neither renamed nor removed."""
 _RESULTS = frozenset({*(f"{kind}_output" for kind in CALLS if kind != "tool_search_call"), "tool_search_output"})
+_NAME = re.compile(r"response(?:\.[a-z_]+)+")
+"""The name of an event. A damaged one, like `response.created}`, renames no event."""
 _STREAMED_CALLS = ("function_call", "custom_tool_call")
 """Calls whose arguments are text, and arrive as deltas in a stream."""
 
@@ -351,7 +354,7 @@ class Reader(ReplyReader):
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> None:
         kind = text(document.get("type")) or ""
         named = frame.event or ""
-        if alone and named != kind and named.startswith("response.") and kind.startswith("response."):
+        if alone and named != kind and _NAME.fullmatch(named) and _NAME.fullmatch(kind):
             self.out.append(StreamViolation("event-mismatch", f"event {named}, type {kind}", frame))
         if self.is_done and kind.startswith("response."):
             self.out.append(StreamViolation("after-end", kind, frame))
