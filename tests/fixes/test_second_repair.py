@@ -13,6 +13,7 @@ from tests.fixes.drive import run
 
 CHAT, MESSAGES = "https://llm.test/v1/chat/completions", "https://llm.test/v1/messages"
 RESPONSES = "https://llm.test/v1/responses"
+GEMINI = "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent"
 
 
 def chunk(delta: dict[str, Any], id_: str = "chatcmpl-1", reason: str | None = None) -> bytes:
@@ -81,6 +82,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         RESPONSES,
         "m",
         [b'event: response.created\ndata: {"type": "response.created}", "response": {"id": "r_1", "output": []}}\n\n'],
+    ),
+    "a backslash in place of the bracket that closes an array of events": (
+        GEMINI,
+        "m",
+        [b'[{"candidates": [{"content": {"parts": [{"text": "9"}], "role": "model"}, "finishReason": "STOP"}]}\n\\'],
     ),
     "an empty text within a fabricated result": (
         MESSAGES,
@@ -210,7 +216,7 @@ def assert_repaired_once(url: str, model: str, pieces: list[bytes], tools: tuple
     asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in tools]
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
-    response = {"headers": {"content-type": "text/event-stream"}, "body": ""}
+    response = {"headers": {"content-type": "application/json" if url == GEMINI else "text/event-stream"}, "body": ""}
     record = build.as_record({"request": request, "response": response})
     first = run(dataclasses.replace(record, response_body=b"".join(pieces)))
     second = run(dataclasses.replace(record, response_body=first.delivered))

@@ -214,7 +214,7 @@ class ArrayStream(Framer):
         if not rest:
             return []
         text, data, faults = evidence(rest.strip(BLANKS + b",").decode("utf-8", "replace")), None, Faults()
-        if self._broken:
+        if self._broken or (self._depth == 1 and text):
             faults = (("broken-json", text),)
         elif self._ended and text:
             faults = (("after-end", text),)
