@@ -184,6 +184,7 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
     """Yield first-person claims that only a declared tool without any call can explain."""
     names = {one.tool.name for one in used}
     idle = [one for one in abilities(request.tools) if one.tool.name not in names]
+    wanted = asked(evidence.last_words(request))
     for part in choice.parts:
         if not idle or not isinstance(part, Text) or not _may_hold_claim(part.text):
             continue
@@ -199,7 +200,8 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
             if not all(cannot(one, claim.kinds) for one in used):
                 continue
             fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
-            if fitting is not None and reach(claim, read, fitting) is Reach.SURE:
+            reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
+            if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):
                 yield part, claim, fitting
 
 

@@ -18,7 +18,7 @@ from wirelint.claims.announcements import (
 from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
-from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
+from wirelint.claims.side_effects import acts_loosely, acts_outside, looks_up, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
 from wirelint.lexicon import Phrases
@@ -129,6 +129,8 @@ class IntentWithoutCall(Rule):
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
+        if fitting is None and looks_up(found, words, able):
+            fitting = next((one for one in able if one.kinds & {"search", "read"}), None)
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None and _PHRASES["tries"].match(found.verb):

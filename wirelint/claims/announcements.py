@@ -118,8 +118,12 @@ _ANY_SOON_FOREIGN = tuple(
     lexicon.compiled(LANGUAGES[one]["announces"], verbs=r"[^\W\d_]{5,}") for one in ("es", "fr", "it", "pt")
 )
 """Languages in which words before the verb make it an announcement."""
+_ANY_NOW = tuple(lexicon.compiled(one["announces_now"]) for one in LANGUAGES.values() if "announces_now" in one)
+"""Sentences of the form "I check it now", with any verb."""
 _ROOT = 5
 """Letters that the forms of a verb have in common."""
+_STAYS = frozenset(word[:_ROOT] for word in _PHRASES.words("stays"))
+"""Beginnings of verbs for what a model does without a tool: to wait, to explain, to help."""
 
 
 def _said(key: str) -> str:
@@ -204,6 +208,8 @@ def plea(prose: Prose) -> Sentence | None:
     found = _PLEA.search(last.masked)
     if found is None:
         return None
+    if _PHRASES["before_ago"].search(last.masked, 0, found.start()) or _PHRASES["ago"].match(last.masked, found.end()):
+        return None  # "hace un momento"
     short = _PHRASES["short_time"].fullmatch(found[0])
     if short and not _PHRASES["before_time"].search(last.masked[: found.start()]):
         return None
@@ -219,23 +225,27 @@ def is_without_content(prose: Prose) -> bool:
     )
 
 
-def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
-    """Return the announcement at the end of a text with one of `verbs`, which are in no table."""
+def announced_verb(prose: Prose, verbs: Iterable[str] | None) -> Announcement | None:
+    """Return the announcement at the end of a text with one of `verbs`, which are in no table.
+
+    `verbs` None: with any verb, in languages in which words beside it make it an announcement.
+    """
     last = prose.sentences[-1] if prose.sentences else None
     if last is None or last.question or last.bullet or _is_put_off(last):
         return None
-    match = _PHRASES["any_soon"].search(last.masked)
+    match = _PHRASES["any_soon"].search(last.masked) if verbs is not None else None
     if match is None:
         # "Vou emitir" for `emitir_nota`: the verbs have one root.
-        roots = {bare(verb)[:_ROOT]: verb for verb in verbs}
-        for pattern in _ANY_SOON_FOREIGN:
+        roots = {bare(verb)[:_ROOT]: verb for verb in verbs or ()}
+        for pattern in (*_ANY_SOON_FOREIGN, *(_ANY_NOW if verbs is None else ())):
             match = pattern.search(last.masked)
-            verb = roots.get(bare(verb_of(match))[:_ROOT]) if match is not None else None
-            if match is not None and verb is not None:
+            said = bare(verb_of(match)) if match is not None else ""
+            verb = roots.get(said[:_ROOT]) if verbs is not None else None if said[:_ROOT] in _STAYS else said
+            if match is not None and verb:
                 return _announce(prose, last, frozenset(), verb, match.end())
         return None
     said = (match["base"] or match["ing"]).lower()
-    for verb in verbs:
+    for verb in verbs or ():
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
             return _announce(prose, last, frozenset(), verb, match.end())
     return None

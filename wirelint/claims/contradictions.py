@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, stem, words_of
-from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
-    MOST_DATA,
     STOP,
     GivenDates,
     data,
-    derived_from,
     equals,
     follows_from_clocks,
     follows_from_dates,
-    is_computed,
 )
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.grounding import (
@@ -39,8 +35,9 @@ from wirelint.claims.grounding import (
     retold_errors,
     statements,
 )
-from wirelint.claims.rows import misplaced
-from wirelint.claims.states import opposite_states, states
+from wirelint.claims.listings import added_items, mixed_lines, wrong_cells
+from wirelint.claims.rows import misplaced, tables
+from wirelint.claims.states import fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
@@ -108,7 +105,9 @@ _NUMERALS = dict(
         strict=True,
     )
 )
-_COUNTED_THINGS = _PHRASES.pattern("counted_things", numerals="|".join(_NUMERALS))
+_COUNTED_THINGS = tuple(
+    _PHRASES.pattern(key, numerals="|".join(_NUMERALS)) for key in ("counted_things", "counted_subjects")
+)
 
 
 def _looking(known: Sequence[Fact]) -> list[Fact]:
@@ -371,50 +370,6 @@ _STATE_COUNT = re.compile(r"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{1,6}) (?P<word
 _SHORTEST_NOUN = 5
 
 
-def added_items(turn: Turn) -> Contradiction | None:
-    """Return an item of a list that no text of the conversation has, if the list retells the rows of a result.
-
-    Most items have words or numbers of the result; the added one has none of them, but values of the same form, and these
-    follow from none.
-    """
-    lines = [line for line in _ITEM.finditer(turn.prose.text) if _DIGIT.search(line["item"])]
-    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
-        return None
-    returned = frozenset[str]().union(*map(_tokens, turn.returned))
-    retold = [line for line in lines if len(_tokens(line["item"]) & returned) > 1]
-    if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
-        return None
-    forms = {_numbers(line["item"]) for line in retold}
-    given = returned.union(*map(_tokens, [*turn.told, *turn.results]))
-    pool = [datum for text in turn.returned for datum in data(text)]
-    for line in lines if len(pool) < MOST_DATA else ():
-        tokens = _tokens(line["item"])
-        # One number alone, as in a plan or a recipe, may be the model's own.
-        few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
-        if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
-            continue
-        if not all(derived_from(value, pool) or is_computed(value, pool) for value in values(line["item"])):
-            return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
-    return None
-
-
-_ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
-_SMALL_MARKER = re.compile(r"\s*\d[.)]")
-_FEWEST_ITEMS = 3
-_TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*\d")
-_NUMBER = re.compile(r"\d[\d.,]*")
-
-
-@remembered
-def _tokens(text: str) -> frozenset[str]:
-    return frozenset(_TOKEN.findall(text.casefold()))
-
-
-def _numbers(text: str) -> str:
-    """Return the form of the numbers of a text, with their units: `9 L` of `| Hexane | 2.0 L |`."""
-    return " ".join(re.findall(r"9(?: ?[^\W\d_]{1,4}\b)?", _NUMBER.sub("9", text)))
-
-
 def wrong_counts(turn: Turn) -> Contradiction | None:
     looking = [fact for fact in _looking(turn.known) if not fact.outcome.error]
     if len(looking) != 1 or not looking[0].outcome.counts:
@@ -435,8 +390,11 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool."""
     match = _PHRASES["counted"].search(sentence.masked)
     if match is None:
-        things = _COUNTED_THINGS.finditer(sentence.masked)
-        match = next((one for one in things if words_of(one["noun"]) & fact.able.words), None)
+        things = (one for pattern in _COUNTED_THINGS for one in pattern.finditer(sentence.masked))
+        nouns = fact.able.words | words_of(
+            " ".join(key for table in tables(fact.result.text) for key in table[0].cells)
+        )
+        match = next((one for one in things if words_of(one["noun"]) & nouns), None)
     if match is None and (abroad := _PHRASES["counted_abroad"].search(sentence.masked)):
         return int(next(filter(None, abroad.groups())))
     if match is None:
@@ -472,13 +430,14 @@ def displaced_moments(turn: Turn) -> Contradiction | None:
     given = GivenDates(texts)
 
     def follows(date: Date) -> bool:
-        # "tomorrow" is a distance from today, which the conversation need not give
-        relative = _RELATIVE.search(turn.order) is not None
         return relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans)
 
-    return _displaced(
-        turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS
-    ) or _displaced(turn, "date", dates, follows, _FEW_DATES)
+    relative = _RELATIVE.search(turn.order) is not None  # a distance from today, which the conversation need not give
+    return (
+        _displaced(turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS)
+        or _displaced(turn, "date", dates, follows, _FEW_DATES)
+        or (None if relative or given.are_too_many else _in_place_of_only(turn, given))
+    )
 
 
 Moment = TypeVar("Moment", Date, Clock)
@@ -506,6 +465,24 @@ def _displaced(
         if first is not None and not _speaks_of_durations(sentence):
             shown = prose.text[first.start : first.end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
+            return Contradiction(*sentence.span, against)
+    return None
+
+
+def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
+    """Return the only unknown date of a reply if the only date of the results outside of lists is left out."""
+    fields = [field for text in turn.returned for field in fields_of(object_of(text))]
+    alone = [one for _, cell, is_alone in fields if is_alone and isinstance(cell, str) for one in dates(cell)]
+    stated = list(itertools.islice(dates(turn.prose.masked), _MOST_MOMENTS)) if len(alone) == 1 else []
+    unknown = [one for one in stated if not any(one.agrees(other) for other in given.dates)]
+    if len(unknown) != 1 or any(alone[0].agrees(one) for one in stated):
+        return None
+    if follows_from_dates(unknown[0], alone, given.spans):
+        return None
+    for sentence in statements(turn.prose):
+        if sentence.start <= unknown[0].start < sentence.end and not _speaks_of_durations(sentence):
+            shown = turn.prose.text[unknown[0].start : unknown[0].end]
+            against = f"the date {shown!r} is in no result, and the only one outside of lists is left out"
             return Contradiction(*sentence.span, against)
     return None
 
@@ -562,7 +539,13 @@ def contradictions(
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None
-        checks += [retold_errors, filled_gaps, *[displaced] * numbers, *[misplaced] * readable, opposite_states]
+        checks += [
+            retold_errors,
+            filled_gaps,
+            *[displaced] * numbers,
+            *[wrong_cells, misplaced, mixed_lines] * readable,
+            opposite_states,
+        ]
         checks += [displaced_moments, altered_codes, added_items] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
 

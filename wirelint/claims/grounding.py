@@ -39,9 +39,9 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
-from wirelint.claims.order_check import is_order
+from wirelint.claims.order_check import HANDED_OVER, is_order
 from wirelint.claims.side_effects import heads_text
-from wirelint.claims.toolkinds import Ability, fits, name_words
+from wirelint.claims.toolkinds import Ability, ability, fits, name_words
 from wirelint.claims.values import LONGEST, Value, ends_with_hour, same, values, without_moments
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
@@ -128,7 +128,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
-    written = values(prose.masked)[: 2 * MOST_STATED]
+    written = without_moments(prose.masked)[: 2 * MOST_STATED]
     possible = [
         datum
         for datum in own
@@ -156,7 +156,8 @@ def displaced(turn: Turn) -> Contradiction | None:
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
-        computed = any(is_computed(one.value, known) for known in (sources, steps, beside))
+        value = one.value if one.value.unit else one.value._replace(unit=replaced.value.unit)
+        computed = any(is_computed(value, known) for known in (sources, steps, beside))
         if computed or _is_rate(one, said, [*pool, *alike], given):
             continue
         shown = prose.text[one.value.start : one.value.end]
@@ -368,7 +369,7 @@ _CODE = re.compile(
     r"(?<![\w.+-])(?=[\w.+-]*\d)(?=[\w.+-]*[A-Za-z])[A-Za-z\d][\w.+-]{2,}(?<![.+-])|[\w./-]+\.[a-z]{1,4}:\d+"
 )
 """An id, a version, a code: letters with digits; a line of a file: `src/a.py:12`."""
-_NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)")
+_NUMBER = re.compile(r"(?<![\w.,:/-])(?:[A-Za-z]{1,6}-?)?\d[\d-]*(?:-[A-Z]+)?(?![\w.,:/-]*\d)", re.ASCII)
 _GROUPS = re.compile(r"(?<![\w.,-])\d{4}(?: \d{4}){1,4}(?![\w.,-])")
 """The number of a card: `3528 0611 9041`."""
 LONGEST_ORDER = 600
@@ -417,7 +418,7 @@ def retold_errors(turn: Turn) -> Contradiction | None:
         return None
     every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
     against = f"{every}: {(failed or known)[-1].shown}"
-    english = _PHRASES["english"].search(prose.masked) is not None
+    english = is_english(prose.masked)
     tools = {fact.able.tool.name for fact in failed}
     if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
         return None  # the reply may tell of the call that failed in its own words
@@ -512,27 +513,77 @@ def reported_done(
     idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced or asks_for_text(words):
         return None
-    english, told = _PHRASES["english"].search(prose.masked) is not None, list(prose.sentences)
+    english, told = is_english(prose.masked), list(prose.sentences)
     if english and told and told[-1].question:
         del told[-1]  # "Shall I tell the others?"
     if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
         return None
     if not is_order(words) if english else used or _negates(prose):
         return None  # "I have written it, and sent nothing"
-    given = particulars(words)
-    for sentence in told:
-        done = _PHRASES["done_in_english" if english else "done"].search(sentence.masked)
+    given, least = particulars(words), _ECHO
+    if not english and _is_brief_order(prose, request):
+        given, least = given | particulars(_last_answer(request)), 2
+    for place, sentence in enumerate(told):
+        before = told[place - 1] if place else sentence
+        start = before.start if before.masked.strip(".!").isalpha() else sentence.start  # "Pronto! Aluguei o filme."
+        line = prose.masked[start : sentence.end]
+        done = _PHRASES["done_in_english" if english else "done"].search(line)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
+        forms = done[0].casefold().split()
+        if not english and {forms[-1], forms[0] if "?" in words else forms[-1]} <= set(_WORD.findall(words.casefold())):
+            return None  # the user said or asked it: "Ist der Termin verschoben?"
         own = sentence.masked if used else prose.text
-        if len(particulars(own) & given) + (not english and _has_participle(own, given)) < _ECHO:
+        echo = len(particulars(own) & given) + (not english and _has_participle(own, given))
+        if echo < least or (echo < _ECHO and (_SHOWS.search(line, done.end()) or _PHRASES["minds"].search(line))):
             continue
-        if english and heads_text(sentence.masked[done.end() :]):
+        if english and heads_text(line[done.end() :]):
             continue
         one = next((one for one in idle if not english or _is_act_of(done["verb"], one, used, request)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
+
+
+def _is_brief_order(prose: Prose, request: Request) -> bool:
+    """Return True if a short reply follows an order without material, and all earlier calls only looked something up.
+
+    The words of such an order are few, and may point at the last answer: "Renueva ese". A reply with new figures may be
+    a calculation.
+    """
+    words = last_words(request)
+    if len(prose.text) > _LONGEST_REPORT or "?" in words or HANDED_OVER.search(words.strip()):
+        return False
+    if _PHRASES["done"].search(words):
+        return False  # a report of the user: "Ya he reiniciado el router"
+    names = {call.name for call in request.calls}
+    earlier = [ability(tool) for tool in request.tools if tool.name in names]
+    if len(earlier) < len(names) or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier):
+        return False
+    known = [*(one.text for one in request.messages), *(one.text for one in request.results)]
+    known += [call.arguments.text for call in request.calls]
+    return all(any(figure in text for text in known) for figure in _FIGURE.findall(prose.text))
+
+
+def _last_answer(request: Request) -> str:
+    return next((one.text for one in reversed(request.messages) if one.role == "assistant" and one.text), "")
+
+
+_FIGURE = re.compile(r"\d\d+")
+_SHOWS = re.compile(r"[:：]\s*\S")
+"""What follows may be the product, which the model made by itself."""
+_WORD = re.compile(r"\w+")
+
+
+@remembered
+def is_english(text: str) -> bool:
+    """Return True if a text has two different small words of English, or one if it is short; a title may have one."""
+    words = {one[0].casefold() for one in itertools.islice(_PHRASES["english"].finditer(text), _MOST_SMALL_WORDS)}
+    return len(words) > (len(text) > _SHORT_TEXT) and _PHRASES["foreign"].search(text) is None
+
+
+_SHORT_TEXT = 60
+_MOST_SMALL_WORDS = 16
 
 
 def _has_participle(text: str, given: frozenset[str]) -> bool:

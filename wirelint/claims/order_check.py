@@ -38,7 +38,7 @@ _PHRASES = lexicon.Phrases("order_check")
 # word of the reply can be the object.
 
 _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
-_HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
+HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that contains its material."""
 _LONGEST_PLAIN_ORDER = 200
 _WRITING: frozenset[Kind] = frozenset({"write", "create"})
@@ -129,18 +129,21 @@ def _figures(text: str) -> frozenset[str]:
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
 
 
-def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+def announcement_by_name(prose: Prose, words: str, able: Sequence[Ability]) -> tuple[Announcement, Ability] | None:
     """Return an announcement in the verb of a tool's name that is a whole reply, or the end of one: "Voiding it now."."""
-    verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
-    found = announced_verb(prose, verbs) if verbs else None
-    if (
-        found is None
-        or is_given(found.object)
-        or _PHRASES["plain_goes_on"].search(found.object)
-        or not (found.at_once or is_alone(prose, found))
-    ):
+    if HANDED_OVER.search(words.strip()):
         return None
-    return found, verbs[found.verb]
+    verbs = _own_verbs(able)
+    found = announced_verb(prose, verbs) if verbs else None
+    if found is None:  # any verb, in a reply that says nothing else and repeats the order
+        found = announced_verb(prose, None)
+        tool = next(iter(able), None)
+        if found is None or tool is None or not (found.at_once or is_alone(prose, found)):
+            return None
+        return (found, tool) if len(shared_words(prose.text[found.start : found.end], words)) > 1 else None
+    if is_given(found.object) or _PHRASES["plain_goes_on"].search(found.object):
+        return None
+    return (found, verbs[found.verb]) if found.at_once or is_alone(prose, found) else None
 
 
 _SPEAKS = frozenset(_PHRASES.words("speaks"))

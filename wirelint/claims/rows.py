@@ -35,7 +35,6 @@ from wirelint.claims.derivation import (
     is_said,
     simple_ratio,
     spans_of,
-    words_in,
 )
 from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
@@ -53,7 +52,7 @@ from wirelint.text.prose import Prose
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
-_MOST_ROWS = 60
+MOST_ROWS = 60
 _LONGEST_NAME = 60
 _LONGEST_WORD = 30
 _SHORT = 2
@@ -61,7 +60,7 @@ _SHORT = 2
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
-_TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
+TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
@@ -74,15 +73,13 @@ _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
-_FEW_LINES = 2
-"""The heading and the rule of a table in Markdown."""
 _NEXT_THING = re.compile(r"[,;，、](?!\d)")
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
 _SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 _LONGEST_CODE = 3
-_NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
+NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
 _SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 _KEY_NEAR = 24
@@ -110,7 +107,7 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
 def _columns(text: str) -> Iterator[tuple[Row, ...]]:
     """Yield the table of a text whose lines have equal numbers of cells: `plan,count`, `starter,148`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
-    for separator in _SEPARATORS if 2 < len(lines) <= _MOST_ROWS else ():
+    for separator in _SEPARATORS if 2 < len(lines) <= MOST_ROWS else ():
         cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             objects = [
@@ -128,7 +125,7 @@ def _number_or_text(cell: str) -> Json:
     return float(cell) if _DECIMAL.fullmatch(cell) else cell
 
 
-def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
+def side_by_side(known: Sequence[Fact]) -> Iterator[str]:
     """Yield the results of calls of one tool as a list of objects, each with the arguments that it was called with."""
     by_tool: dict[str, list[Fact]] = {}
     for fact in known:
@@ -138,7 +135,7 @@ def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
             [decode_json(text) for text in texts]
             for texts in zip(*((f.arguments, f.result.text) for f in facts), strict=True)
         )
-        pairs = list(zip(sent, back, strict=True)) if 1 < len(facts) <= _MOST_ROWS else []
+        pairs = list(zip(sent, back, strict=True)) if 1 < len(facts) <= MOST_ROWS else []
         rows = [{**one, **two} for one, two in pairs if isinstance(one, dict) and isinstance(two, dict)]
         if rows and len(rows) == len(facts) and not any(fact.outcome.error for fact in facts):
             yield json.dumps(rows)
@@ -147,11 +144,11 @@ def _side_by_side(known: Sequence[Fact]) -> Iterator[str]:
 def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]:
     if isinstance(document, list):
         objects = [one for one in document if isinstance(one, dict)]
-        if 1 < len(objects) == len(document) <= _MOST_ROWS:
+        if 1 < len(objects) == len(document) <= MOST_ROWS:
             yield _rows_of(objects, [f"{place}/{number}" for number in range(len(objects))])
     elif isinstance(document, dict) and depth < DEEPEST:
         named = {key: one for key, one in document.items() if isinstance(one, dict)}
-        if 1 < len(named) == len(document) <= _MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
+        if 1 < len(named) == len(document) <= MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
@@ -162,16 +159,25 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
     # A time of day names a row only if nothing else does: it may be told of other rows.
     naming = [key for key in naming if _CLOCK.fullmatch(str(objects[0][key])) is None] or naming
-    first = next((key for key in naming if _NAME_WORD.search(str(objects[0][key]))), None)
-    words = [_NAME_WORD.findall(str(one[first]).casefold()) if first is not None else [] for one in objects]
+    first = next((key for key in naming if NAME_WORD.search(str(objects[0][key]))), None)
+    words = [NAME_WORD.findall(str(one[first]).casefold()) if first is not None else [] for one in objects]
     every = Counter(
-        word for one in objects for word in {*_NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
+        word for one in objects for word in {*NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
     )
     rows = []
     for one, own, place in zip(objects, words, places, strict=True):
         names = [str(_name(key, one[key])) for key in naming]
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and len(own) > 1)), one, place))
     return tuple(rows)
+
+
+def _by_clock(table: Sequence[Row]) -> list[Row]:
+    """Return the rows of a table named by a time of day that no other row has: for a reply without their other names."""
+    times = [[cell for cell in row.cells.values() if isinstance(cell, str) and _CLOCK.fullmatch(cell)] for row in table]
+    counts = Counter(itertools.chain.from_iterable(times))
+    return [
+        row._replace(names=tuple(one for one in own if counts[one] == 1)) for row, own in zip(table, times, strict=True)
+    ]
 
 
 def _fields_by_key(text: str) -> tuple[Row, ...]:
@@ -186,7 +192,7 @@ def _fields_by_key(text: str) -> tuple[Row, ...]:
     ]
     counts = Counter(name for row in rows for name in row.names)
     rows = [row._replace(names=tuple(name for name in row.names if counts[name] == 1)) for row in rows]
-    return tuple(row for row in rows if row.names)[:_MOST_ROWS]
+    return tuple(row for row in rows if row.names)[:MOST_ROWS]
 
 
 def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str, Json]]:
@@ -284,12 +290,12 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> 
 
 def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     """Return the clauses of statements and the lines of tables that name rows."""
-    folded = _folded(prose.text)
-    named = [(span, row, name) for row in table for name in row.names for span in _places(folded, _folded(name))]
+    plain = folded(prose.text)
+    named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
     named.sort(key=itemgetter(0))
-    places = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
-    places += [line.span() for line in _TABLE_LINE.finditer(prose.text)]
-    parts = dict.fromkeys(part.span() for place in places for part in _CLAUSE.finditer(prose.text, *place))
+    spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
+    spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
+    parts = dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span))
     found: list[_Named] = []
     for start, end in parts:
         own = itertools.takewhile(lambda one: one[0][0] < end, named[bisect.bisect_left(named, start, key=_start) :])  # noqa: B023
@@ -298,12 +304,12 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     return found
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
     """Return a text of the same length in lower case and without accents, but for letters that are two without: `ß`."""
     lowered = text.lower() if len(text.lower()) == len(text) else text
-    folded = bare(lowered)
-    if len(folded) == len(text):
-        return folded
+    plain = bare(lowered)
+    if len(plain) == len(text):
+        return plain
     return "".join(plain if len(plain := bare(letter)) == 1 else letter for letter in lowered)
 
 
@@ -311,7 +317,7 @@ def _start(named: _NamedRow) -> int:
     return named[0][0]
 
 
-def _places(text: str, name: str) -> Iterator[tuple[int, int]]:
+def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
     start, inflected = text.find(name), len(name) >= _INFLECTED and name.isalpha()
     while start >= 0:
@@ -334,15 +340,12 @@ def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple
 
 def misplaced(turn: Turn) -> Contradiction | None:
     """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
-    prose, good = turn.prose, [*turn.returned, *_side_by_side(turn.known)]
-    every = [row for text in good for table in tables(text) for row in table if row.names]
-    if found := _wrong_cells(turn, every) if 0 < len(every) <= _MOST_ROWS else None:
-        return found
+    prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
     for text in good:
         for table in tables(text):
             if not table[0].names:
                 continue
-            parts = _named(prose, table)
+            parts = _named(prose, table) or _named(prose, _by_clock(table))
             found = (
                 _invented_name(prose, table, [*turn.told, *turn.results])
                 or _all_alike(prose, table)
@@ -382,9 +385,9 @@ def _wrong_clause(
         for clause in clauses
         for value in without_moments(clause.text)
         if (form := _form(value, clause.text))
-        for datum in derived_from(value, _own(clause.row, text))
+        for datum in derived_from(value, own_data(clause.row, text))
     }
-    ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), _own(clause.row, text)))
+    ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), own_data(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
         if len(clause.row.cells) == 1 and _is_of_mean(turn.prose, clause):
@@ -439,7 +442,7 @@ _SMALL_RATIO = 4
 """The largest denominator of a factor between portions."""
 
 
-def _own(row: Row, text: str) -> list[Datum]:
+def own_data(row: Row, text: str) -> list[Datum]:
     return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
 
 
@@ -458,7 +461,7 @@ def _value_of_another(
     """
     stated = without_moments(clause.text)
     pool = data(text) if stated else ()
-    own = _own(clause.row, text) if stated else []
+    own = own_data(clause.row, text) if stated else []
     sole = len(clause.row.cells) == 1
     if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
@@ -622,12 +625,12 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
         if not 1 < len(words) <= MOST_WORDS or len(words) == len(table):
             continue
-        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or _holds(clause.text, own):
+        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or holds(clause.text, own):
             continue
         cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        other = next((word for word in words - {own} if _lists(clause.text, word) and not _holds(cells, word)), None)
+        other = next((word for word in words - {own} if lists(clause.text, word) and not holds(cells, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
-        retold = any(_holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
+        retold = any(holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
         if other is not None and retold:
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
@@ -670,11 +673,11 @@ def _field_of_another(clause: _Clause, table: Sequence[Row]) -> str | None:
     return f"the time is that of {other.place}, not of {clause.row.place}" if other and _times(clause.row) else None
 
 
-def _holds(text: str, word: str) -> bool:
+def holds(text: str, word: str) -> bool:
     return re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
 
-def _lists(text: str, word: str) -> bool:
+def lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
 
@@ -690,7 +693,7 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Contradictio
         told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
         if len(rows) < 2 or len(told) != len(rows):
             continue
-        own = {row.place: _own(row, text) for row in rows}
+        own = {row.place: own_data(row, text) for row in rows}
         homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
         if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
             datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
@@ -699,43 +702,7 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Contradictio
     return None
 
 
-# --- tables and lists of rows -----------------------------------------------------------------------------------------
-
-
-def _wrong_cells(turn: Turn, known: Sequence[Row]) -> Contradiction | None:
-    """Return a line of a Markdown table with a number or a word under the heading of a key, which no row of that name has.
-
-    A word counts if another row has it under that key.
-    """
-    lines = list(_TABLE_LINE.finditer(turn.prose.text))
-    texts = [turn.order, *(fact.arguments for fact in turn.known)]
-    heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _FEW_LINES else []
-    keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
-    columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
-    for line in lines[_FEW_LINES:_MOST_ROWS]:
-        cells, folded = [cell.strip(" *_`") for cell in line[0].split("|")], line[0].casefold()
-        named = [row for row in known if any(True for name in row.names for _ in _places(folded, name.casefold()))]
-        for place, key in columns.items():
-            held = [row.cells[key] for row in named if key in row.cells]
-            if place >= len(cells) or not held or any(_holds(text, cells[place]) for text in texts):
-                continue
-            others = [row.cells.get(key) for row in known if row not in named]
-            if _is_other_number(cells[place], held) or _is_other_word(cells[place], held, others):
-                against = f"{cells[place]!r} is not the {key} of {named[0].place}: {held[0]}"
-                return Contradiction(line.start(), line.end(), against)
-    return None
-
-
-def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
-    if _NAME_WORD.search(cell) is not None:
-        return False
-    told, own = without_moments(cell), [value for one in held for value in values(str(one))]
-    return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
-
-
-def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> bool:
-    words = {one.casefold() for one in others if isinstance(one, str)}
-    return all(isinstance(one, str) and one.casefold() != cell.casefold() for one in held) and cell.casefold() in words
+# --- several rows in one clause ----------------------------------------------------------------------------------------
 
 
 def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
@@ -756,7 +723,7 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
             alone = all(number == column for number, one, _ in whole if one is row)
             if other is None or not alone or name in map(str, other.cells.values()):
                 continue
-            if not _holds(clause, other.names[column]):
+            if not holds(clause, other.names[column]):
                 named = next(number for number, one, _ in whole if one is other)
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)
@@ -770,7 +737,7 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
             if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
                 continue
             against = None if pattern_of("except").search(line) else _opposite(line, table)
-            if against is not None and not any(_holds(line, name) for row in table for name in row.names):
+            if against is not None and not any(holds(line, name) for row in table for name in row.names):
                 return Contradiction(*sentence.span, against)
     return None
 

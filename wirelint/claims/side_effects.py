@@ -8,6 +8,7 @@ not, and neither does an object that the user provided.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from itertools import pairwise
 
@@ -167,6 +168,8 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
         return ("write" in found.kinds and not prose.fenced) or (bool(topics) and not heads_text(found.object))
     topics |= words_of(found.object) & able.words
+    if found.kinds & able.kinds & {"search", "read"} and topics & words_of(" ".join(name_words(able.tool.name))):
+        return True
     if "read" in found.kinds and heads_text(found.object) and not topics & {"mail", "file"}:
         return False
     if found.kinds & {"search", "send", "book", "delete"}:
@@ -184,6 +187,19 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     if heads_text(found.object) or is_thought(found.object) or not able.topics & _LOOKED_AT:
         return False
     return _PHRASES["thing"].match(found.object) is not None
+
+
+def looks_up(found: Announcement, words: str, able: Iterable[Ability]) -> bool:
+    """Return True if an announcement is to look something up at once, or what the user's words or a tool name.
+
+    A model looks nothing up without a tool, whatever the thing is called, unless the conversation has it.
+    """
+    if not found.kinds or not found.kinds <= {"search", "read"}:
+        return False
+    if is_given(found.object) or is_thought(found.object) or heads_text(found.object):
+        return False
+    named = words_of(found.object)
+    return found.at_once or bool(named & words_of(words)) or any(named & one.words for one in able)
 
 
 def mends(found: Announcement, able: Ability) -> bool:

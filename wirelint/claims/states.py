@@ -158,7 +158,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     prose, texts = turn.prose, [fact.result.text for fact in turn.known]
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
-    fields = [field for text in texts for field in _fields(_object(text))]
+    fields = [field for text in texts for field in fields_of(object_of(text))]
     pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
     alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
@@ -182,7 +182,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     return None
 
 
-def _object(text: str) -> Json:
+def object_of(text: str) -> Json:
     """Return the JSON of a result, or the lines `name: value` of a text as an object."""
     return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text))
 
@@ -190,17 +190,17 @@ def _object(text: str) -> Json:
 _FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)
 
 
-def _fields(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[tuple[str, Json, bool]]:
+def fields_of(document: Json, depth: int = 0, *, alone: bool = True) -> Iterator[tuple[str, Json, bool]]:
     """Yield the keys and cells of a document, and whether they are in no list."""
     if depth > DEEPEST:
         return
     if isinstance(document, list):
         for item in document:
-            yield from _fields(item, depth + 1, alone=False)
+            yield from fields_of(item, depth + 1, alone=False)
     elif isinstance(document, dict):
         for key, cell in document.items():
             if isinstance(cell, (dict, list)):
-                yield from _fields(cell, depth + 1, alone=alone)
+                yield from fields_of(cell, depth + 1, alone=alone)
             elif not _WISHES.isdisjoint(name_words(key)):
                 continue  # `"requested": "open"` is no state
             else:

@@ -36,6 +36,8 @@ _PHRASES = lexicon.Phrases("grounding")
 
 _MARKUP = re.compile(r"<(?!\w{1,20}>)")
 """Markup, but for a placeholder: `<city>`."""
+_LABEL = re.compile(r"(?<![\w-])[A-Z]{1,4}-\d{1,3}(?![\w-])", re.ASCII)
+"""The label of a machine or a room: `HK-03`. With "now", it is one of those that a tool knows."""
 _LONGEST_NAMING = 200
 _STEM = 6
 """Letters of a word that may be a part of another word: `energieverbruik` and `verbruikt`."""
@@ -75,7 +77,8 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return None
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
-    one_thing = any(number in prose.text for number in numbers_of_things(words))
+    things = [*numbers_of_things(words), *(_LABEL.findall(words) if at_once else ())]
+    one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in prose.sentences if finders else ():
         found = _finder_for(sentence, finders, given, asked_for, at_once)

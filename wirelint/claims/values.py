@@ -175,6 +175,7 @@ def _in_two_units(one: Value, other: Value, between: str) -> Value | None:
     return other._replace(start=one.start, readings=(one.readings[0] * factor + rest,), unit=smaller)
 
 
+_BETWEEN = re.compile(r"(?<!\w)(?i:between|zwischen|entre|tra|fra|tussen|między|mellan|mellem|между) ?\Z")
 _JOINTS = ("", ",", "and", "und", "et", "y", "e", "en", "i", "ve", "och", "og", "и")
 _LARGE_UNITS = frozenset("억億亿万萬만")
 
@@ -257,7 +258,9 @@ def _with_ranges(text: str, found: list[Value]) -> Iterator[Value]:
     """Yield the values, with both ends of each range marked; the first end has the unit of the second."""
     joined = False
     for value, following in zip_longest(found, found[1:]):
-        goes_on = following is not None and text[value.end : following.start].strip(_SPACE) in _RANGE
+        between = text[value.end : following.start].strip(_SPACE) if following is not None else ""
+        led = _BETWEEN.search(text, max(value.start - 2 * _LONGEST_LEAD, 0), value.start)
+        goes_on = following is not None and (between in _RANGE or (between in _JOINTS and led is not None))
         if goes_on and following is not None and value.unit is None:
             value = value._replace(unit=following.unit)
         yield value._replace(ranges=goes_on or joined)
@@ -373,7 +376,15 @@ def clocks(text: str) -> Iterator[Clock]:
 def without_moments(text: str) -> list[Value]:
     """Return the values of a text that are no part of a date or a time of day."""
     moments = [one for read in (dates, clocks) for one in read(text)]
-    return [one for one in values(text) if not any(at.start <= one.start < at.end for at in moments)]
+    return [
+        one
+        for one in values(text)
+        if not any(at.start <= one.start < at.end for at in moments) and _OCLOCK.match(text, one.end) is None
+    ]
+
+
+_OCLOCK = re.compile(r" ?(?:[ap]\.?m\b|Uhr\b|uur\b|[hH]rs\b|o['’]clock\b|時(?!間)|点|시(?!간))")
+"""What follows an hour: `11 am`."""
 
 
 def ends_with_hour(text: str) -> bool:

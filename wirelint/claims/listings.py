@@ -1,0 +1,229 @@
+"""Lists and tables of a reply against the rows of a result that they retell.
+
+Theory of operation. A line of the reply retells one row if one row has everything in the line that the table has. Where
+most lines do, a line whose words and values are of different rows has exchanged them, and a line that has nothing of the
+result, but values of the same form as the others, was added.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from wirelint.claims.announcements import asks_for_text
+from wirelint.claims.derivation import MOST_DATA, GivenDates, data, derived_from, equals, is_computed, words_in
+from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.grounding import is_telling
+from wirelint.claims.rows import (
+    MOST_ROWS,
+    NAME_WORD,
+    TABLE_LINE,
+    Row,
+    folded,
+    holds,
+    lists,
+    own_data,
+    places,
+    side_by_side,
+    tables,
+)
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import clocks, dates, values, without_moments
+from wirelint.model import Json
+from wirelint.text.remembered import remembered
+
+_ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
+_SMALL_MARKER = re.compile(r"\s*\d[.)]")
+_FEWEST_ITEMS = 3
+_HEAD = 2
+"""The heading and the rule of a table in Markdown."""
+_TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,:]*\d")
+_NUMBER = re.compile(r"\d[\d.,]*")
+_DIGIT = re.compile(r"\d")
+_SHORTEST = 3
+"""Letters of a cell that a line may repeat."""
+
+
+def mixed_lines(turn: Turn) -> Contradiction | None:
+    """Return a line of a list that has the words and values of different rows, if other lines retell one row each."""
+    lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
+    if len(lines) < _FEWEST_ITEMS:
+        return None
+    for text in [*turn.returned, *side_by_side(turn.known)]:
+        elsewhere = _Elsewhere(turn, text)
+        for table in tables(text):
+            told = [_told(line["item"], table, text, elsewhere) for line in lines]
+            whole = [line for line, cells in zip(lines, told, strict=True) if len(cells) > 1 and _of_one_row(cells)]
+            mixed = [
+                (line, cells)
+                for line, cells in zip(lines, told, strict=True)
+                if len(cells) > 1 and not _of_one_row(cells) and not _compares(cells)
+            ]
+            if mixed and len(whole) >= len(mixed):
+                line, cells = mixed[0]
+                (one, first), (other, second) = next(_apart(cells))
+                against = f"{one!r} is of {sorted(first)[0]}, and {other!r} of {sorted(second)[0]}"
+                return Contradiction(*line.span("item"), against)
+    return None
+
+
+_Cells = Mapping[str, Mapping[str, set[str]]]
+"""What a line repeats of a table: for each piece of its text the rows that have it, each with its columns."""
+
+
+class _Elsewhere:
+    """What the conversation has outside of one result, from where a line may have it too."""
+
+    def __init__(self, turn: Turn, text: str) -> None:
+        self._texts = [*turn.told, *(other for other in turn.results if other != text)]
+        self.dates = GivenDates([*turn.told, *turn.results])
+        self.minutes = GivenDates(self._texts)
+
+    def has(self, word: str) -> bool:
+        return any(holds(text, word) for text in self._texts)
+
+
+def _told(line: str, table: Sequence[Row], text: str, elsewhere: _Elsewhere) -> _Cells:
+    """Return what a line repeats of a table. What is outside of the table too is left out."""
+    found: dict[str, dict[str, set[str]]] = {}
+    plain = folded(line)
+    for row in table:
+        for key, cell in row.cells.items():
+            word = folded(cell) if isinstance(cell, str) else ""
+            if len(word) < _SHORTEST or word not in plain or next(dates(word), None) or next(clocks(word), None):
+                continue
+            alone = NAME_WORD.fullmatch(word) is not None
+            if next(places(plain, word), None) and (not alone or lists(plain, word)) and not elsewhere.has(word):
+                found.setdefault(word, {}).setdefault(row.place, set()).add(key)
+    for word in [one for one in found if any(one != other and one in other for other in found)]:
+        del found[word]  # `hub` of `Porto hub`
+    for date in dates(line):
+        owners = [(row, key) for row, key, cell in _cells(table) if any(date.agrees(one) for one in dates(cell))]
+        if sum(date.agrees(one) for one in elsewhere.dates.dates) == len(owners):
+            for row, key in owners:
+                found.setdefault(line[date.start : date.end], {}).setdefault(row.place, set()).add(key)
+    for clock in clocks(line):
+        if clock.minutes not in elsewhere.minutes.minutes:
+            for row, key, cell in _cells(table):
+                if any(clock.minutes == one.minutes for one in clocks(cell)):
+                    found.setdefault(line[clock.start : clock.end], {}).setdefault(row.place, set()).add(key)
+    stated = [value for value in without_moments(line) if is_telling(value, line) and not value.ranges]
+    pool = data(text) if stated else ()
+    rows = {row.place: own_data(row, text) for row in table} if stated else {}
+    inside = {datum.place for own in rows.values() for datum in own}
+    for value in stated:
+        if any(datum.place not in inside and datum.column != "#" for datum in derived_from(value, pool)):
+            continue
+        shown = line[value.start : value.end]
+        for place, own in rows.items():
+            if columns := {datum.column for datum in own if equals(value, datum.value)}:
+                found.setdefault(shown, {}).setdefault(place, set()).update(columns)
+        for place, own in rows.items() if shown in found else ():
+            if is_computed(value, own):
+                found[shown].setdefault(place, set())
+    return found
+
+
+def _cells(table: Sequence[Row]) -> Iterator[tuple[Row, str, str]]:
+    """Yield the cells of a table that may hold a date or a time of day."""
+    for row in table:
+        for key, cell in row.cells.items():
+            if isinstance(cell, str) and _DIGIT.search(cell):
+                yield row, key, cell
+
+
+def _of_one_row(cells: _Cells) -> bool:
+    return bool(set.intersection(*(set(rows) for rows in cells.values())))
+
+
+def _compares(cells: _Cells) -> bool:
+    """Return True if a line has two cells of one column, and so tells of two rows."""
+    columns = [{key for keys in rows.values() for key in keys} for rows in cells.values()]
+    return len(set[str]().union(*columns)) < sum(map(len, columns))
+
+
+def _apart(cells: _Cells) -> Iterator[tuple[tuple[str, set[str]], tuple[str, set[str]]]]:
+    """Yield pairs of pieces that no row has both, and at last the first two pieces."""
+    pieces = [(piece, set(rows)) for piece, rows in cells.items()]
+    for at, one in enumerate(pieces):
+        yield from ((one, other) for other in pieces[at + 1 :] if one[1].isdisjoint(other[1]))
+    yield pieces[0], pieces[1]
+
+
+def wrong_cells(turn: Turn) -> Contradiction | None:
+    """Return a line of a Markdown table with a number or a word under the heading of a key, which no row of that name has.
+
+    A word counts if another row has it under that key.
+    """
+    every = [*turn.returned, *side_by_side(turn.known)]
+    known = [row for text in every for table in tables(text) for row in table if row.names]
+    if not 0 < len(known) <= MOST_ROWS:
+        return None
+    lines = list(TABLE_LINE.finditer(turn.prose.text))
+    texts = [turn.order, *(fact.arguments for fact in turn.known)]
+    heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _HEAD else []
+    keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
+    columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
+    for line in lines[_HEAD:MOST_ROWS]:
+        cells, plain = [cell.strip(" *_`") for cell in line[0].split("|")], line[0].casefold()
+        named = [row for row in known if any(True for name in row.names for _ in places(plain, name.casefold()))]
+        for place, key in columns.items():
+            held = [row.cells[key] for row in named if key in row.cells]
+            if place >= len(cells) or not held or any(holds(text, cells[place]) for text in texts):
+                continue
+            others = [row.cells.get(key) for row in known if row not in named]
+            if _is_other_number(cells[place], held) or _is_other_word(cells[place], held, others):
+                against = f"{cells[place]!r} is not the {key} of {named[0].place}: {held[0]}"
+                return Contradiction(line.start(), line.end(), against)
+    return None
+
+
+def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
+    if NAME_WORD.search(cell) is not None:
+        return False
+    told, own = without_moments(cell), [value for one in held for value in values(str(one))]
+    return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
+
+
+def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> bool:
+    words = {one.casefold() for one in others if isinstance(one, str)}
+    return all(isinstance(one, str) and one.casefold() != cell.casefold() for one in held) and cell.casefold() in words
+
+
+def added_items(turn: Turn) -> Contradiction | None:
+    """Return an item of a list that no text of the conversation has, if the list retells the rows of a result.
+
+    Most items have words or numbers of the result; the added one has none of them, but values of the same form, and these
+    follow from none.
+    """
+    lines = [line for line in _ITEM.finditer(turn.prose.text) if _DIGIT.search(line["item"])]
+    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
+        return None
+    returned = frozenset[str]().union(*map(_tokens, turn.returned))
+    retold = [line for line in lines if len(_tokens(line["item"]) & returned) > 1]
+    if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
+        return None
+    forms = {_numbers(line["item"]) for line in retold}
+    given = returned.union(*map(_tokens, [*turn.told, *turn.results]))
+    pool = [datum for text in turn.returned for datum in data(text)]
+    minutes = GivenDates([*turn.told, *turn.results]).minutes
+    for line in lines if len(pool) < MOST_DATA else ():
+        tokens = _tokens(line["item"])
+        # One number alone, as in a plan or a recipe, may be the model's own.
+        few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
+        if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
+            continue
+        follow = all(derived_from(value, pool) or is_computed(value, pool) for value in values(line["item"]))
+        if not follow or not minutes.issuperset(clock.minutes for clock in clocks(line["item"])):
+            return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
+    return None
+
+
+@remembered
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.casefold()))
+
+
+def _numbers(text: str) -> str:
+    """Return the form of the numbers of a text, with their units: `9 L` of `| Hexane | 2.0 L |`."""
+    return " ".join(re.findall(r"9(?: ?[^\W\d_]{1,4}\b)?", _NUMBER.sub("9", text)))
