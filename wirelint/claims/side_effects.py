@@ -8,6 +8,7 @@ not, and neither does an object that the user provided.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import IntEnum
 from itertools import pairwise
@@ -189,6 +190,10 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     return _PHRASES["thing"].match(found.object) is not None
 
 
+_ANSWERS = re.compile(r"[:：]\s*\S")
+"""What follows is the answer: "I look the word up often: a suite is a row of rooms"."""
+
+
 def looks_up(found: Announcement, words: str, able: Iterable[Ability]) -> bool:
     """Return True if an announcement is to look something up at once, or what the user's words or a tool name.
 
@@ -196,7 +201,7 @@ def looks_up(found: Announcement, words: str, able: Iterable[Ability]) -> bool:
     """
     if not found.kinds or not found.kinds <= {"search", "read"}:
         return False
-    if is_given(found.object) or is_thought(found.object) or heads_text(found.object):
+    if is_given(found.object) or is_thought(found.object) or heads_text(found.object) or _ANSWERS.search(found.object):
         return False
     named = words_of(found.object)
     return found.at_once or bool(named & words_of(words)) or any(named & one.words for one in able)
