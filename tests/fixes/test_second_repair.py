@@ -118,6 +118,18 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             block("start", 1, content_block={"type": "tool_use", "id": "toolu_2", "name": "find", "input": {}}),
         ],
     ),
+    "arguments without a number, of the call that is open": (
+        MESSAGES,
+        "m",
+        [
+            block("delta", 2, delta={"type": "input_json_delta", "partial_json": "9"}),
+            block("delta", delta={"type": "thinking_delta", "thinking": "Nine?"}),
+            block("start", content_block={"type": "text", "text": ""}).replace(b'"index": 0, ', b""),
+            block("start", 2, content_block={"type": "tool_use", "id": "toolu_1", "name": "find", "input": {}}),
+            block("delta", delta={"type": "input_json_delta", "partial_json": "8"}).replace(b'"index": 0, ', b""),
+            block("delta", 2, delta={"type": "input_json_delta", "partial_json": "7"}),
+        ],
+    ),
     "an entry without a function, of a removed call": (CHAT, "m", [ROWING, chunk(SILENT_ENTRY), END]),
     "a call whose name comes in pieces, each with the id": (
         CHAT,

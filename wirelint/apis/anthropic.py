@@ -237,7 +237,7 @@ class Reader(BlockReader):
             case "content_block_delta":
                 yield from self._block_delta(index, mapping(document.get("delta")), frame)
             case "content_block_stop":
-                key = _key(self.count - 1 if index is None else index)
+                key = self._last() if index is None else _key(index)
                 if index is not None and key not in self.blocks:
                     yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
                 yield self.stop(key, frame)
@@ -271,7 +271,7 @@ class Reader(BlockReader):
         if kind is None:
             yield Other(frame)
             return
-        key = _key(max(self.count - 1, 0) if index is None else index)
+        key = self._last() if index is None else _key(index)
         if key not in self.open:
             yield from self.misplaced_delta(key, frame)
         if key not in self.blocks:
@@ -279,6 +279,10 @@ class Reader(BlockReader):
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
         yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
+
+    def _last(self) -> Key:
+        """Return the block of an event without an index: the last open one, or the last one."""
+        return next(reversed(self.open), _key(max(self.count - 1, 0)))
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         error = error_of(message)
