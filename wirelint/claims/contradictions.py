@@ -35,8 +35,8 @@ from wirelint.claims.grounding import (
     retold_errors,
     statements,
 )
-from wirelint.claims.listings import added_items, mixed_lines, wrong_cells
-from wirelint.claims.rows import misplaced, tables
+from wirelint.claims.listings import added_items, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.rows import holds, misplaced, tables
 from wirelint.claims.states import fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
@@ -243,13 +243,18 @@ def denied_items(turn: Turn) -> Contradiction | None:
     if not listed or [] in items:
         return None
     wanted, found = particulars(fact.arguments), particulars(text)
-    named = particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words
-    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True) or _has_states(listed):
+    own = particulars(" ".join(fact.able.words))
+    named = (
+        particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words or particulars(none.masked) & own
+    )
+    key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
+    counts = not _has_states(listed) or (key in states() and holds(none.masked, key))
+    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True) or not counts:
         return None
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
     narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
-    if _PHRASES["others"].search(none.masked) or narrowing - particulars(" ".join(fact.able.words)):
+    if _PHRASES["others"].search(none.masked) or narrowing - own:
         return None
     retells = particulars(turn.prose.text) & (found - wanted - keys)
     return None if retells else Contradiction(*none.span, fact.shown)
@@ -356,7 +361,7 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
         for one in found:
             key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
             held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
-            told = [int(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
+            told = [_amount(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
             if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
                 return Contradiction(*sentence.span, f"the results have {one['word']} = {held.pop()}")
     return None
@@ -366,7 +371,10 @@ def _is_state(word: str) -> bool:
     return word.lower() in states() or word.lower() in PARTICIPLES or word.lower().endswith("ed")
 
 
-_STATE_COUNT = re.compile(r"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{1,6}) (?P<word>[^\W\d_]{4,})(?![\w-])")
+_STATE_COUNT = re.compile(
+    rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{'|'.join(_NUMERALS)})) "
+    r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"
+)
 _SHORTEST_NOUN = 5
 
 
@@ -399,8 +407,11 @@ def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
         return int(next(filter(None, abroad.groups())))
     if match is None:
         return None
-    number = match["number"].lower()
-    return _NUMERALS.get(number) or int(number)
+    return _amount(match["number"])
+
+
+def _amount(number: str) -> int:
+    return _NUMERALS.get(number.lower()) or int(number)
 
 
 # Dates, times of day and codes that take the place of those of the results.
@@ -462,7 +473,7 @@ def _displaced(
             return None
     for sentence in statements(prose):
         first = next((one for one in own[sentence] if one in strange), None)
-        if first is not None and not _speaks_of_durations(sentence):
+        if first is not None and not _speaks_of_durations(sentence, first.start):
             shown = prose.text[first.start : first.end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
             return Contradiction(*sentence.span, against)
@@ -480,16 +491,22 @@ def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
     if follows_from_dates(unknown[0], alone, given.spans):
         return None
     for sentence in statements(turn.prose):
-        if sentence.start <= unknown[0].start < sentence.end and not _speaks_of_durations(sentence):
+        if sentence.start <= unknown[0].start < sentence.end and not _speaks_of_durations(sentence, unknown[0].start):
             shown = turn.prose.text[unknown[0].start : unknown[0].end]
             against = f"the date {shown!r} is in no result, and the only one outside of lists is left out"
             return Contradiction(*sentence.span, against)
     return None
 
 
-def _speaks_of_durations(sentence: Sentence) -> bool:
-    """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated."""
-    units = (unit_of(word) for word in _WORD.findall(sentence.masked) if len(word) > 2)
+def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
+    """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated.
+
+    `at`: the offset of a date or a time of day. The word right before it may be "day": "el día 7 de mayo".
+    """
+    before = sentence.masked[: max(at - sentence.start, 0)].rstrip(" ")
+    before = before[: before.rfind(" ") + 1]
+    words = _WORD.findall(f"{before} {sentence.masked[max(at - sentence.start, 0) :]}")
+    units = (unit_of(word) for word in words if len(word) > 2)
     return any(unit is not None and unit.dimension == "time" for unit in units)
 
 
@@ -546,7 +563,7 @@ def contradictions(
             *[wrong_cells, misplaced, mixed_lines] * readable,
             opposite_states,
         ]
-        checks += [displaced_moments, altered_codes, added_items] if numbers else []
+        checks += [displaced_moments, altered_codes, added_items, wrong_total] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
 
 

@@ -432,7 +432,7 @@ def retold_errors(turn: Turn) -> Contradiction | None:
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
                 return Contradiction(*found.span, against)
         return None
-    given = Given(request, [fact.result.text for fact in failed], prose)
+    given = Given(request, [fact.result.text for fact in (known if in_vain else failed)], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     sent = " ".join(fact.arguments for fact in failed).lower()
     reasons = words_in(" ".join(fact.result.text for fact in failed)) - asked
@@ -560,6 +560,9 @@ def _is_brief_order(prose: Prose, request: Request) -> bool:
     earlier = [ability(tool) for tool in request.tools if tool.name in names]
     if len(earlier) < len(names) or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier):
         return False
+    opening = next((one.masked for one in prose.sentences), "")
+    if opening.strip(" .!").isalpha() and _PHRASES["done"].search(opening):
+        return True  # "Fatto!"
     known = [*(one.text for one in request.messages), *(one.text for one in request.results)]
     known += [call.arguments.text for call in request.calls]
     return all(any(figure in text for text in known) for figure in _FIGURE.findall(prose.text))
@@ -746,6 +749,9 @@ class Given:
     def _returned(self) -> list[Datum]:
         texts = (result.text for result in self._request.results if result.text not in self._errors)
         return [datum for text in texts for datum in data(text)][:MOST_DATA]
+
+    def knows(self, word: str) -> bool:
+        return word.casefold() in self._known
 
     def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""

@@ -10,10 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from wirelint import lexicon
 from wirelint.claims.announcements import asks_for_text
-from wirelint.claims.derivation import MOST_DATA, GivenDates, data, derived_from, equals, is_computed, words_in
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    GivenDates,
+    as_datum,
+    data,
+    derived_from,
+    equals,
+    is_computed,
+    is_said,
+    words_in,
+)
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import is_telling
+from wirelint.claims.grounding import is_telling, statements
 from wirelint.claims.rows import (
     MOST_ROWS,
     NAME_WORD,
@@ -32,6 +43,7 @@ from wirelint.claims.values import clocks, dates, values, without_moments
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
 
+_PHRASES = lexicon.Phrases("grounding")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
 _SMALL_MARKER = re.compile(r"\s*\d[.)]")
 _FEWEST_ITEMS = 3
@@ -148,6 +160,42 @@ def _apart(cells: _Cells) -> Iterator[tuple[tuple[str, set[str]], tuple[str, set
     for at, one in enumerate(pieces):
         yield from ((one, other) for other in pieces[at + 1 :] if one[1].isdisjoint(other[1]))
     yield pieces[0], pieces[1]
+
+
+def wrong_total(turn: Turn) -> Contradiction | None:
+    """Return a total that the amounts of a reply do not add up to, nor any numbers of the conversation.
+
+    The reply gives two or more of the results' amounts in its unit.
+    """
+    text, prose = turn.prose.masked, turn.prose
+    if _PHRASES["total"].search(text) is None or _PHRASES["adjusted"].search(text):
+        return None
+    known = [datum for other in turn.results for datum in data(other)]
+    known += [
+        as_datum(value) for other in (turn.order, *(fact.arguments for fact in turn.known)) for value in values(other)
+    ]
+    stated = [one for one in without_moments(text) if one.unit is not None and is_telling(one, text) and not one.ranges]
+    for sentence in statements(prose) if len(known) < MOST_DATA else ():
+        for value in stated:
+            lead = _PHRASES["total"].search(text, sentence.start, value.start)
+            if (
+                lead is None
+                or not sentence.start <= value.start < sentence.end
+                or value.start - lead.end() > _NEAR_TOTAL
+            ):
+                continue
+            parts = [one for one in stated if one is not value and one.unit is value.unit and derived_from(one, known)]
+            pool = [*known, *map(as_datum, (one for one in stated if one is not value))]
+            if len(parts) < 2 or derived_from(value, pool) or is_computed(value, pool):
+                continue
+            if not is_said(value, text, turn.told):
+                shown, whole = prose.text[value.start : value.end], sum(one.readings[0] for one in parts)
+                return Contradiction(*sentence.span, f"the amounts add up to {whole:g}, not {shown}")
+    return None
+
+
+_NEAR_TOTAL = 40
+"""Characters between the word for a total and its number."""
 
 
 def wrong_cells(turn: Turn) -> Contradiction | None:

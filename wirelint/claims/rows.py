@@ -292,6 +292,7 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     """Return the clauses of statements and the lines of tables that name rows."""
     plain = folded(prose.text)
     named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
+    named = [one for one in named if _FROM.search(prose.text, max(one[0][0] - _BEFORE_NAME, 0), one[0][0]) is None]
     named.sort(key=itemgetter(0))
     spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
@@ -302,6 +303,11 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
         if inside := [one for one in own if one[0][1] <= end]:
             found.append(((start, end), inside))
     return found
+
+
+_FROM = re.compile(r"\d\W?\w{0,4} (?:from|past|beyond) (?:\w+ )?\Z")
+"""A distance from a thing: `31.5 nm from` the light."""
+_BEFORE_NAME = 24
 
 
 def folded(text: str) -> str:
@@ -497,13 +503,22 @@ def _value_of_another(
             mine = next((datum for datum in lacking if datum.column in columns), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
-        if columns or derived_from(value, pool) or is_computed(value, pool):
+        if columns or derived_from(value, pool):
+            continue
+        if any(is_computed(value, known) for known in ([pool] if sole else _columns_of(own, pool))):
             continue
         form = _form(value, clause.text)
         meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
-        if meant and len({datum.value for datum in meant}) == 1:
+        untold = [one for one in own if one.value.unit is not None and one.value.unit is value.unit]
+        if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
+
+
+def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Datum]]:
+    """Yield the data of each column of a row: a value of the row may be a share or a difference in one of them."""
+    for column in {datum.column for datum in own}:
+        yield [datum for datum in pool if datum.column == column]
 
 
 def _form(value: Value, text: str) -> str:
@@ -712,7 +727,7 @@ def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
     """
     for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
-        if len(rows) != 2 or len(values(clause)) > 1 or _PHRASES["relates"].search(clause):
+        if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue
         whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
         columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}

@@ -31,6 +31,8 @@ DEEPEST = 6
 _State: TypeAlias = tuple[int, int]
 """A pair of opposite states of `lexicon/polarity.toml`, and the side: 0 or 1."""
 _POLARITY = lexicon.load("polarity")
+_SHORT_CELL = 4
+"""Words of a cell that says in which state a row is."""
 _OUTCOMES = 2
 """The pair of success and failure, which results of any action have."""
 _SHORTEST_STATE = 4
@@ -69,7 +71,11 @@ def _states_of(key: str, cell: Json) -> set[_State]:
         return {(pair, side if cell else 1 - side) for pair, side in found}
     if isinstance(cell, (int, float)):
         return {(pair, int(cell > 0)) for word in name_words(key) for pair in _measured().get(word, ())}
-    return set(states().get(cell.casefold().replace("_", " "), ())) if isinstance(cell, str) else set()
+    if not isinstance(cell, str):
+        return set()
+    words = cell.casefold().replace("_", " ")
+    head = words.split(" ")[0] if 1 < len(words.split(" ")) <= _SHORT_CELL else words  # `waiting_for_parts`
+    return set(states().get(words) or states().get(head, ()))
 
 
 @cache

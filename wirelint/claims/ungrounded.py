@@ -20,6 +20,7 @@ from wirelint.claims.grounding import (
     Given,
     is_about_this_case,
     is_admission,
+    negates,
     nouns_of,
     numbers_of_things,
     scaled_values,
@@ -87,6 +88,33 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         if found is not None and not sentence.question and is_about_this_case(sentence):
             return sentence, found.tool
     return None
+
+
+def invented_reference(prose: Prose, request: Request) -> Sentence | None:
+    """Return a sentence with the number of an order, a ticket or the like that no text of the conversation has.
+
+    The reply also reports a finished action: "Zgłosiłem to, numer zgłoszenia to ZG-20418".
+    """
+    if len(prose.text) > LONGEST_REPLY or asks_for_text(last_words(request)) or is_unseen(request):
+        return None
+    done = [one for one in statements(prose) if not negates(one) and _is_done(one)]
+    for found in _REFERENCE.finditer(prose.text) if done else ():
+        if next(dates(found[0]), None) or _PHRASES["reference"].search(prose.text[: found.start()][-_LEAD:]) is None:
+            continue
+        sentence = next((one for one in prose.sentences if one.start <= found.start() < one.end), None)
+        given = Given(request, [], prose)
+        if sentence is not None and not sentence.question and not given.knows(found[0]):
+            return sentence
+    return None
+
+
+def _is_done(sentence: Sentence) -> bool:
+    return any(_PHRASES[key].search(sentence.masked) is not None for key in ("done", "done_in_english"))
+
+
+_REFERENCE = re.compile(r"(?<![\w-])(?=(?:[\w-]*\d){3})[A-Z]{0,6}-?[A-Z\d][A-Z\d-]{3,}(?![\w-])", re.ASCII)
+_LEAD = 40
+"""Characters before a number that say what it is."""
 
 
 def _asks_about_day(words: str) -> bool:
