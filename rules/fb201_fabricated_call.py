@@ -15,12 +15,12 @@ from wirelint.claims.announcements import (
 )
 from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcome
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
-from wirelint.claims.grounding import reported_done
 from wirelint.claims.order_check import (
     claim_by_name,
     ordered,
     performed,
 )
+from wirelint.claims.reported import reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.claims.ungrounded import invented_reference
@@ -307,7 +307,8 @@ def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
 
 def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """Return a claim in the verb of a tool's own name, if no earlier call explains it."""
-    return None if request.calls else claim_by_name(read, evidence.last_words(request), able)
+    called = {call.name for call in request.calls}
+    return claim_by_name(read, evidence.last_words(request), [one for one in able if one.tool.name not in called])
 
 
 def _is_explained(request: Request, *, text: bool = True, content: bool = True) -> bool:

@@ -116,7 +116,8 @@ class IntentWithoutCall(Rule):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
-            named = None if thought else announcement_by_name(read, words, able)
+            known = " ".join(message.text for message in request.messages if message.role != "system")
+            named = None if thought else announcement_by_name(read, words, known, able)
             if named is None and waits is not None and able and not thought and not asks_for_text(words):
                 named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
             if named is not None:

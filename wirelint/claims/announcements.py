@@ -195,7 +195,7 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
     if last is None:
         return None
     found = _announced(prose, last, thought=thought)
-    if found is None or last.bullet:
+    if found is None or last.bullet or _PHRASES["reckons"].search(found.object):
         return None
     return None if any(sentence.question for sentence in prose.sentences[-4:]) else found
 

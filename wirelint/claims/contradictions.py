@@ -19,6 +19,7 @@ from wirelint.claims.derivation import (
     STOP,
     GivenDates,
     data,
+    days_apart,
     equals,
     follows_from_clocks,
     follows_from_dates,
@@ -35,9 +36,9 @@ from wirelint.claims.grounding import (
     retold_errors,
     statements,
 )
-from wirelint.claims.listings import added_items, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.listings import added_items, added_rows, mixed_lines, wrong_cells, wrong_total
 from wirelint.claims.rows import holds, misplaced, tables
-from wirelint.claims.states import fields_of, object_of, opposite_states, states
+from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
@@ -248,8 +249,10 @@ def denied_items(turn: Turn) -> Contradiction | None:
         particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words or particulars(none.masked) & own
     )
     key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
-    counts = not _has_states(listed) or (key in states() and holds(none.masked, key))
-    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True) or not counts:
+    says_key = key in states() and holds(none.masked, key)
+    if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
+        return None
+    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True):
         return None
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
@@ -282,13 +285,23 @@ _OPERATOR = re.compile(r"\b\w+:\w+")
 """A filter among the words of a search: `status:open`."""
 
 
-def _has_states(items: Sequence[Json]) -> bool:
-    """Return True if items have a flag, a zero or a state, by which they may not count: `{"taken": true}`."""
-    fields = [field for item in items if isinstance(item, dict) for field in item.items()]
-    return any(
-        isinstance(value, bool) or value == 0 or key.lower() in STATE_KEYS or str(value).casefold() in states()
-        for key, value in fields
-    )
+def _may_be_filtered(items: Sequence[Json], words: Sequence[str]) -> bool:
+    """Return True if items may not count by a flag, a zero or a state: `{"taken": true}`.
+
+    All have the same, or a word of the order or the denial names one.
+    """
+    rows = [item for item in items if isinstance(item, dict)]
+    columns = [(key, [row.get(key) for row in rows]) for key in (rows[0] if rows else ())]
+    kinds = [(key, cells) for key, cells in columns if key.lower() in STATE_KEYS or any(map(_is_state_cell, cells))]
+    if any(cells.count(cells[0]) == len(cells) for _, cells in kinds):
+        return True
+    keys = particulars(" ".join(" ".join(name_words(key)) for key, _ in kinds))
+    words = [word for word in words if len(word) >= _CELL]
+    return bool(kinds) and any(word.casefold() in states() or particulars(word) & keys for word in words)
+
+
+def _is_state_cell(cell: Json) -> bool:
+    return isinstance(cell, bool) or cell == 0 or str(cell).casefold() in states()
 
 
 _NONE = Cues(*_PHRASES.words("none_cues"))
@@ -447,7 +460,7 @@ def displaced_moments(turn: Turn) -> Contradiction | None:
     return (
         _displaced(turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS)
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
-        or (None if relative or given.are_too_many else _in_place_of_only(turn, given))
+        or (None if relative or given.are_too_many else _in_place_of_only(turn, given) or _of_other_day(turn, given))
     )
 
 
@@ -498,6 +511,46 @@ def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
     return None
 
 
+def _of_other_day(turn: Turn, given: GivenDates) -> Contradiction | None:
+    """Return a sentence that retells an object of a result, but for its only date, in place of which it has another."""
+    objects = [one for text in turn.returned for one in _objects(object_of(text), 0)]
+    for sentence in statements(turn.prose):
+        told = list(dates(sentence.masked)) if objects else []
+        if (
+            len(told) != 1
+            or any(told[0].agrees(one) for one in given.dates)
+            or _speaks_of_durations(sentence, sentence.start + told[0].start)
+        ):
+            continue
+        for one in objects:
+            cells = [
+                str(cell) for cell in one.values() if isinstance(cell, (str, int, float)) and cell not in (True, False)
+            ]
+            own = [date for cell in cells for date in dates(cell)]
+            if len(own) != 1 or sum(len(cell) >= _CELL and holds(sentence.masked, cell) for cell in cells) < _TELLING:
+                continue
+            if not given.spans.longer and days_apart(told[0], own[0]) not in given.spans.counts:
+                shown = sentence.masked[told[0].start : told[0].end]
+                return Contradiction(
+                    *sentence.span, f"the date {shown!r} is in no result, and that of the object is left out"
+                )
+    return None
+
+
+def _objects(document: Json, depth: int) -> Iterator[dict[str, Json]]:
+    if isinstance(document, dict):
+        yield document
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    for one in inner if depth < DEEPEST else ():
+        yield from _objects(one, depth + 1)
+
+
+_CELL = 4
+"""Characters of a cell that a sentence repeats by no chance."""
+_TELLING = 2
+"""Cells of an object by which a sentence is about it."""
+
+
 def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
     """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated.
 
@@ -525,6 +578,7 @@ def altered_codes(turn: Turn) -> Contradiction | None:
         alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
         if sum(_form(other) == _form(one) for other in unknown) == 1:
             alike = [other for other in alike if other not in text]
+            alike = [other for other in alike if _is_swapped(one, other)] or alike
         if len(alike) != 1 or alike[0] in text or one.casefold() in known:
             continue
         sentence = next((each for each in turn.prose.sentences if one in text[each.start : each.end]), None)
@@ -532,6 +586,12 @@ def altered_codes(turn: Turn) -> Contradiction | None:
             against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
             return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_swapped(one: str, other: str) -> bool:
+    """Return True if two codes of one length differ in two characters that have changed places."""
+    apart = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return len(apart) == 2 and apart[0] == apart[1][::-1]
 
 
 def _codes(text: str) -> list[str]:
@@ -563,7 +623,7 @@ def contradictions(
             *[wrong_cells, misplaced, mixed_lines] * readable,
             opposite_states,
         ]
-        checks += [displaced_moments, altered_codes, added_items, wrong_total] if numbers else []
+        checks += [displaced_moments, altered_codes, added_items, added_rows, wrong_total] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
 
 

@@ -375,7 +375,7 @@ def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
     for other in known:
         if date.agrees(other) or (spans.longer and date.day == other.day):
             return True
-        apart = _days_apart(date, other)
+        apart = days_apart(date, other)
         if apart is None:
             continue
         if (apart % _WEEK == 0 and apart <= _WEEKS) or (apart == 1 and spans.zones):
@@ -387,7 +387,7 @@ def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
     return False
 
 
-def _days_apart(one: Date, other: Date) -> int | None:
+def days_apart(one: Date, other: Date) -> int | None:
     year = one.year or other.year or 2000
     try:
         first = datetime.date(year, one.month, one.day)

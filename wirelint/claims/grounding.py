@@ -19,9 +19,9 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
-from wirelint.claims.actions import bare, stem, words_of
-from wirelint.claims.announcements import announcement, asked, asks_for_text
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.actions import bare, words_of
+from wirelint.claims.announcements import announcement
+from wirelint.claims.claims import claims
 from wirelint.claims.derivation import (
     MONEY,
     MOST_DATA,
@@ -39,9 +39,7 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
-from wirelint.claims.order_check import HANDED_OVER, is_order
-from wirelint.claims.side_effects import heads_text
-from wirelint.claims.toolkinds import Ability, ability, fits, name_words
+from wirelint.claims.toolkinds import fits, name_words
 from wirelint.claims.values import LONGEST, Value, ends_with_hour, same, values, without_moments
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
@@ -377,9 +375,9 @@ _PARTICULAR = re.compile(
     r"\d[\d.,:]*\d|\d\d?|[\u0900-\u097f]{3,}|[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}|[\uac00-\ud7af]{2,}"
 )
 _SIGNS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{2,}")
-_ECHO = 3
+ECHO = 3
 """Particulars of an order that a report on it repeats."""
-_LONGEST_REPORT = 300
+LONGEST_REPORT = 300
 _STATUS = re.compile(r"\b[45]\d\d\b")
 """A status of HTTP."""
 _PASSED_ON = 0.2
@@ -425,7 +423,7 @@ def retold_errors(turn: Turn) -> Contradiction | None:
     if not english and ((settled and _has_trouble(prose, order)) or _has_word_of(prose, failed, request)):
         return None
     affirms = settled and _affirms(prose, failed, request)
-    if (settled or not failed or not english) and _negates(prose) and not affirms:
+    if (settled or not failed or not english) and has_negation(prose) and not affirms:
         if failed and all(fact.able.kinds & {"search", "read"} for fact in failed) and not _has_trouble(prose, order):
             wanted = particulars(turn.order)
             none = (one for one in statements(prose) if _PHRASES["negates"].search(one.masked))
@@ -442,7 +440,7 @@ def retold_errors(turn: Turn) -> Contradiction | None:
     told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
     if told_why and not _claims_success(prose, failed):
         return None
-    if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and _negates(prose):
+    if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and has_negation(prose):
         return None
     roots, told = frozenset(word[:_ROOT] for word in nouns), 0
     for sentence in statements(prose):
@@ -471,7 +469,7 @@ def _affirms(prose: Prose, failed: Sequence[Fact], request: Request) -> bool:
     return any(
         _PHRASES["done_in_english"].search(sentence.masked)
         and not negates(sentence)
-        and len(particulars(prose.text[sentence.start : sentence.end]) & given) >= _ECHO
+        and len(particulars(prose.text[sentence.start : sentence.end]) & given) >= ECHO
         for sentence in statements(prose)
     )
 
@@ -502,82 +500,6 @@ def _has_trouble(prose: Prose, order: str) -> bool:
     return any(word not in order for word in found)
 
 
-def reported_done(
-    prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
-) -> tuple[Claim, Ability] | None:
-    """Return the report of a finished action that repeats particulars of the user's order, and a tool for it.
-
-    Nothing ran in the turn, or only tools (`used`) whose names and results are about other things.
-    """
-    words, ran = last_words(request), {one.tool.name for one in used}
-    idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
-    if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced or asks_for_text(words):
-        return None
-    english, told = is_english(prose.masked), list(prose.sentences)
-    if english and told and told[-1].question:
-        del told[-1]  # "Shall I tell the others?"
-    if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
-        return None
-    if not is_order(words) if english else used or _negates(prose):
-        return None  # "I have written it, and sent nothing"
-    given, least = particulars(words), _ECHO
-    if not english and _is_brief_order(prose, request):
-        given, least = given | particulars(_last_answer(request)), 2
-    for place, sentence in enumerate(told):
-        before = told[place - 1] if place else sentence
-        start = before.start if before.masked.strip(".!").isalpha() else sentence.start  # "Pronto! Aluguei o filme."
-        line = prose.masked[start : sentence.end]
-        done = _PHRASES["done_in_english" if english else "done"].search(line)
-        if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
-            continue
-        forms = done[0].casefold().split()
-        if not english and {forms[-1], forms[0] if "?" in words else forms[-1]} <= set(_WORD.findall(words.casefold())):
-            return None  # the user said or asked it: "Ist der Termin verschoben?"
-        own = sentence.masked if used else prose.text
-        echo = len(particulars(own) & given) + (not english and _has_participle(own, given))
-        if echo < least or (echo < _ECHO and (_SHOWS.search(line, done.end()) or _PHRASES["minds"].search(line))):
-            continue
-        if english and heads_text(line[done.end() :]):
-            continue
-        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, used, request)), None)
-        if one is not None:
-            return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
-    return None
-
-
-def _is_brief_order(prose: Prose, request: Request) -> bool:
-    """Return True if a short reply follows an order without material, and all earlier calls only looked something up.
-
-    The words of such an order are few, and may point at the last answer: "Renueva ese". A reply with new figures may be
-    a calculation.
-    """
-    words = last_words(request)
-    if len(prose.text) > _LONGEST_REPORT or "?" in words or HANDED_OVER.search(words.strip()):
-        return False
-    if _PHRASES["done"].search(words):
-        return False  # a report of the user: "Ya he reiniciado el router"
-    names = {call.name for call in request.calls}
-    earlier = [ability(tool) for tool in request.tools if tool.name in names]
-    if len(earlier) < len(names) or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier):
-        return False
-    opening = next((one.masked for one in prose.sentences), "")
-    if opening.strip(" .!").isalpha() and _PHRASES["done"].search(opening):
-        return True  # "Fatto!"
-    known = [*(one.text for one in request.messages), *(one.text for one in request.results)]
-    known += [call.arguments.text for call in request.calls]
-    return all(any(figure in text for text in known) for figure in _FIGURE.findall(prose.text))
-
-
-def _last_answer(request: Request) -> str:
-    return next((one.text for one in reversed(request.messages) if one.role == "assistant" and one.text), "")
-
-
-_FIGURE = re.compile(r"\d\d+")
-_SHOWS = re.compile(r"[:：]\s*\S")
-"""What follows may be the product, which the model made by itself."""
-_WORD = re.compile(r"\w+")
-
-
 @remembered
 def is_english(text: str) -> bool:
     """Return True if a text has two different small words of English, or one if it is short; a title may have one."""
@@ -587,32 +509,6 @@ def is_english(text: str) -> bool:
 
 _SHORT_TEXT = 60
 _MOST_SMALL_WORDS = 16
-
-
-def _has_participle(text: str, given: frozenset[str]) -> bool:
-    """Return True if a text has a word of an order behind a prefix: `geannuleerd` of `annuleer`."""
-    return any(re.search(rf"(?i)\b[^\W\d_]{{2,3}}{re.escape(word)}", text) for word in given if word.isalpha())
-
-
-def _is_act_of(verb: str, one: Ability, used: Sequence[Ability], request: Request) -> bool:
-    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool."""
-    words, said = last_words(request), stem(verb.lower())
-    parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
-    subject = frozenset(noun for noun in nouns_of(one.tool) if stem(noun) != said)
-    if not (said in order or asked(words)) or subject.isdisjoint(words_in(words)):
-        return False  # the user ordered nothing
-    if not (said in parts or said in order or verb.lower() in _STATES):
-        return False
-    if not used:
-        return True
-    if any(other.shell or "run" in other.kinds or _PHRASES["anything"].search(other.tool.name) for other in used):
-        return False
-    names = words_in(" ".join(" ".join(name_words(other.tool.name)) for other in used))
-    returned = words_in(" ".join(result.text for message in request.turn for result in message.results))
-    return said not in {stem(name) for name in names} and subject.isdisjoint(names) and not subject <= returned
-
-
-_STATES = frozenset({"done", "live", "out", "complete", "set"})
 
 
 @remembered
@@ -646,7 +542,7 @@ def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:
     acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
     unknown = any(not fact.able.kinds for fact in failed)
     acting = acting or (unknown and len(particulars(prose.text) & particulars(words)) > 1)
-    return acting and len(prose.text) <= _LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
+    return acting and len(prose.text) <= LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
 
 
 def numbers_of_things(text: str) -> Iterator[str]:
@@ -697,7 +593,7 @@ def negates(sentence: Sentence) -> bool:
     return _PHRASES["negates"].search(sentence.masked) is not None
 
 
-def _negates(prose: Prose) -> bool:
+def has_negation(prose: Prose) -> bool:
     texts = (_PHRASES["no_fault"].sub(" ", sentence.masked) for sentence in statements(prose))
     return any(_PHRASES["negates"].search(text) for text in texts)
 

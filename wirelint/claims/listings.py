@@ -14,6 +14,7 @@ from wirelint import lexicon
 from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
+    Datum,
     GivenDates,
     as_datum,
     data,
@@ -39,7 +40,7 @@ from wirelint.claims.rows import (
     tables,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import clocks, dates, values, without_moments
+from wirelint.claims.values import Value, clocks, dates, values, without_moments
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
 
@@ -165,7 +166,7 @@ def _apart(cells: _Cells) -> Iterator[tuple[tuple[str, set[str]], tuple[str, set
 def wrong_total(turn: Turn) -> Contradiction | None:
     """Return a total that the amounts of a reply do not add up to, nor any numbers of the conversation.
 
-    The reply gives two or more of the results' amounts in its unit.
+    The reply gives two or more of the results' amounts in its unit; of numbers without a unit, a whole column.
     """
     text, prose = turn.prose.masked, turn.prose
     if _PHRASES["total"].search(text) is None or _PHRASES["adjusted"].search(text):
@@ -174,28 +175,41 @@ def wrong_total(turn: Turn) -> Contradiction | None:
     known += [
         as_datum(value) for other in (turn.order, *(fact.arguments for fact in turn.known)) for value in values(other)
     ]
-    stated = [one for one in without_moments(text) if one.unit is not None and is_telling(one, text) and not one.ranges]
-    for sentence in statements(prose) if len(known) < MOST_DATA else ():
-        for value in stated:
-            lead = _PHRASES["total"].search(text, sentence.start, value.start)
-            if (
-                lead is None
-                or not sentence.start <= value.start < sentence.end
-                or value.start - lead.end() > _NEAR_TOTAL
-            ):
+    stated = [one for one in without_moments(text) if not one.ranges]
+    spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
+    for start, end in spans if len(known) < MOST_DATA else ():
+        for value in (one for one in stated if start <= one.start < end and is_telling(one, text)):
+            near = (
+                text[max(start, value.start - _BEFORE_TOTAL) : value.start],
+                text[value.end : value.end + _BEHIND_TOTAL],
+            )
+            if not any(map(_PHRASES["total"].search, near)) or is_said(value, text, turn.told):
                 continue
-            parts = [one for one in stated if one is not value and one.unit is value.unit and derived_from(one, known)]
-            pool = [*known, *map(as_datum, (one for one in stated if one is not value))]
-            if len(parts) < 2 or derived_from(value, pool) or is_computed(value, pool):
-                continue
-            if not is_said(value, text, turn.told):
-                shown, whole = prose.text[value.start : value.end], sum(one.readings[0] for one in parts)
-                return Contradiction(*sentence.span, f"the amounts add up to {whole:g}, not {shown}")
+            others = [one for one in stated if one is not value]
+            parts = _parts(value, others, known)
+            pool = [*known, *(as_datum(one) for one in others if not derived_from(one, known))]
+            if value.unit is None:
+                pool = [one._replace(value=one.value._replace(unit=None)) for one in pool]
+            if parts and not derived_from(value, pool) and not is_computed(value, pool):
+                shown = prose.text[value.start : value.end]
+                return Contradiction(start, end, f"the amounts add up to {sum(parts):g}, not {shown}")
     return None
 
 
-_NEAR_TOTAL = 40
-"""Characters between the word for a total and its number."""
+def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> list[float]:
+    """Return the amounts of a reply that a total is of: those of its unit, or a column that the reply has whole."""
+    if value.unit is not None:
+        parts = [one.readings[0] for one in others if one.unit == value.unit and derived_from(one, known)]
+        return parts if len(parts) > 1 else []
+    for column in dict.fromkeys(one.column for one in known if one.column not in ("", "#")):
+        cells = [one.value for one in known if one.column == column]
+        if len(cells) >= _FEWEST_ITEMS and all(any(equals(one, cell) for one in others) for cell in cells):
+            return [cell.readings[0] for cell in cells]
+    return []
+
+
+_BEFORE_TOTAL, _BEHIND_TOTAL = 48, 24
+"""Characters beside a number in which a word makes it a total."""
 
 
 def wrong_cells(turn: Turn) -> Contradiction | None:
@@ -238,6 +252,50 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
     return all(isinstance(one, str) and one.casefold() != cell.casefold() for one in held) and cell.casefold() in words
 
 
+def added_rows(turn: Turn) -> Contradiction | None:
+    """Return an item of a list under a name that no text of the conversation has, if the other items are named as rows.
+
+    It also has a value, a date or a time of day that the results do not have.
+    """
+    lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
+    leads = [_LEAD.match(line["item"].lstrip("*_`[ ")) for line in lines]
+    names = [lead[0].strip(" *_`") if lead is not None else "" for lead in leads]
+    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
+        return None
+    known = "\n".join([*turn.told, *turn.results]).casefold()
+    pool = [datum for text in turn.results for datum in data(text)]
+    given = GivenDates([*turn.told, *turn.results])
+    for table in (table for text in turn.returned for table in tables(text)):
+        for key in table[0].cells:
+            cells = {str(row.cells.get(key)).casefold() for row in table}
+            strange = [number for number, name in enumerate(names) if name.casefold() not in cells]
+            if len(lines) - len(strange) < _FEWEST_ITEMS - 1 or len(strange) != 1:
+                continue
+            line, name = lines[strange[0]], names[strange[0]]
+            words = [word for word in _NAME.findall(name) if not _PHRASES["total"].search(word)]
+            if not words or any(word.casefold() in known for word in words) or _PHRASES["mean"].search(name):
+                continue
+            if not _follows(line["item"], pool, given):
+                return Contradiction(
+                    *line.span("item"), f"no result and no message has {name!r}: {turn.known[-1].shown}"
+                )
+    return None
+
+
+_LEAD = re.compile(r"[^:–—|,(;*]{2,40}")
+"""The beginning of an item, up to the first mark that ends a name."""
+_NAME = re.compile(r"[^\W\d_]{3,}|[\w-]*\d[\w-]*")
+
+
+def _follows(item: str, pool: Sequence[Datum], given: GivenDates) -> bool:
+    """Return True if all values, dates and times of an item are those of the results, or follow from them."""
+    told = [value for value in without_moments(item) if is_telling(value, item)]
+    if not all(derived_from(value, pool) or is_computed(value, pool) for value in told):
+        return False
+    days = all(any(one.agrees(other) for other in given.dates) for one in dates(item))
+    return days and given.minutes.issuperset(clock.minutes for clock in clocks(item))
+
+
 def added_items(turn: Turn) -> Contradiction | None:
     """Return an item of a list that no text of the conversation has, if the list retells the rows of a result.
 
@@ -254,15 +312,14 @@ def added_items(turn: Turn) -> Contradiction | None:
     forms = {_numbers(line["item"]) for line in retold}
     given = returned.union(*map(_tokens, [*turn.told, *turn.results]))
     pool = [datum for text in turn.returned for datum in data(text)]
-    minutes = GivenDates([*turn.told, *turn.results]).minutes
+    given_dates = GivenDates([*turn.told, *turn.results])
     for line in lines if len(pool) < MOST_DATA else ():
         tokens = _tokens(line["item"])
         # One number alone, as in a plan or a recipe, may be the model's own.
         few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
         if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
             continue
-        follow = all(derived_from(value, pool) or is_computed(value, pool) for value in values(line["item"]))
-        if not follow or not minutes.issuperset(clock.minutes for clock in clocks(line["item"])):
+        if not _follows(line["item"], pool, given_dates):
             return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
     return None
 

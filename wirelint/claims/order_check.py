@@ -129,8 +129,13 @@ def _figures(text: str) -> frozenset[str]:
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
 
 
-def announcement_by_name(prose: Prose, words: str, able: Sequence[Ability]) -> tuple[Announcement, Ability] | None:
-    """Return an announcement in the verb of a tool's name that is a whole reply, or the end of one: "Voiding it now."."""
+def announcement_by_name(
+    prose: Prose, words: str, known: str, able: Sequence[Ability]
+) -> tuple[Announcement, Ability] | None:
+    """Return an announcement in the verb of a tool's name that is a whole reply, or the end of one: "Voiding it now.".
+
+    `words`: the user's last message. `known`: all texts of the conversation.
+    """
     if HANDED_OVER.search(words.strip()):
         return None
     verbs = _own_verbs(able)
@@ -140,7 +145,7 @@ def announcement_by_name(prose: Prose, words: str, able: Sequence[Ability]) -> t
         tool = next(iter(able), None)
         if found is None or tool is None or not (found.at_once or is_alone(prose, found)):
             return None
-        return (found, tool) if len(shared_words(prose.text[found.start : found.end], words)) > 1 else None
+        return (found, tool) if len(shared_words(prose.text[found.start : found.end], known)) > 1 else None
     if is_given(found.object) or _PHRASES["plain_goes_on"].search(found.object):
         return None
     return (found, verbs[found.verb]) if found.at_once or is_alone(prose, found) else None

@@ -503,13 +503,13 @@ def _value_of_another(
             mine = next((datum for datum in lacking if datum.column in columns), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
-        if columns or derived_from(value, pool):
+        if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
             continue
         if any(is_computed(value, known) for known in ([pool] if sole else _columns_of(own, pool))):
             continue
         form = _form(value, clause.text)
         meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
-        untold = [one for one in own if one.value.unit is not None and one.value.unit is value.unit]
+        untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
         if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None

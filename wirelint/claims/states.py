@@ -75,7 +75,7 @@ def _states_of(key: str, cell: Json) -> set[_State]:
         return set()
     words = cell.casefold().replace("_", " ")
     head = words.split(" ")[0] if 1 < len(words.split(" ")) <= _SHORT_CELL else words  # `waiting_for_parts`
-    return set(states().get(words) or states().get(head, ()))
+    return set(states().get(words) or states().get(head, set()))
 
 
 @cache
@@ -100,6 +100,7 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         if said is None:
             continue
         affirmed = _says_what(key) and not _is_negated(text, said) and not _PHRASES["trouble"].search(text)
+        affirmed = affirmed and not any(pattern_of(state).search(text) for state in _off())
         if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
@@ -118,6 +119,12 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None
+
+
+@cache
+def _off() -> list[_State]:
+    """Return the states in which what a flag names is not: "gift aid is switched off"."""
+    return [state for word in ("disabled", "unavailable", "excluded") for state in states()[word]]
 
 
 _BESIDE = 9

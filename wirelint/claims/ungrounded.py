@@ -8,7 +8,7 @@ nothing in the conversation gives then rests on nothing. What a model may know o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.announcements import announcement, asks_for_text
@@ -27,6 +27,7 @@ from wirelint.claims.grounding import (
     stated,
     statements,
 )
+from wirelint.claims.order_check import HANDED_OVER
 from wirelint.claims.toolkinds import Ability, names
 from wirelint.claims.values import dates, values
 from wirelint.model import Request, Tool
@@ -76,9 +77,13 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         if news or sum(len(given.new_words(sentence)) for sentence in told) >= _NEWS:
             return (news or told)[0], ordered
         return None
+    handed = HANDED_OVER.search(words)
+    if handed is not None and len(words) - handed.end() > _MATERIAL:
+        return None  # a question about what the message brings: "What did she say? Log: 'Agent: …'"
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
     things = [*numbers_of_things(words), *(_LABEL.findall(words) if at_once else ())]
+    things += [word for word in _sent_before(request) if word in words]
     one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in prose.sentences if finders else ():
@@ -88,6 +93,19 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         if found is not None and not sentence.question and is_about_this_case(sentence):
             return sentence, found.tool
     return None
+
+
+def _sent_before(request: Request) -> Iterator[str]:
+    """Yield the names that earlier calls were about: a question about one of them needs a tool again."""
+    for call in request.calls:
+        for value in (call.arguments.mapping or {}).values():
+            if isinstance(value, str) and _ENTITY.fullmatch(value):
+                yield value
+
+
+_ENTITY = re.compile(r"(?=.*[A-Z\d])[\w-]{3,40}")
+_MATERIAL = 40
+"""Characters after a colon or a quotation mark in a message that are material, and no question."""
 
 
 def invented_reference(prose: Prose, request: Request) -> Sentence | None:

@@ -1,0 +1,140 @@
+"""Reports of a finished order in any language, found by the words that the report repeats from the order.
+
+Theory of operation. Grammar alone finds the finished form of a verb. It is a claim if the reply repeats particulars of the
+user's order, nothing ran in the turn that could have done it, and a declared tool could have. No table of verbs is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from wirelint import lexicon
+from wirelint.claims.actions import stem, words_of
+from wirelint.claims.announcements import asked, asks_for_text
+from wirelint.claims.claims import Claim
+from wirelint.claims.derivation import words_in
+from wirelint.claims.evidence import last_words
+from wirelint.claims.grounding import (
+    ECHO,
+    LONGEST_ORDER,
+    LONGEST_REPORT,
+    has_negation,
+    is_about_this_case,
+    is_english,
+    negates,
+    nouns_of,
+    particulars,
+)
+from wirelint.claims.order_check import HANDED_OVER, is_order
+from wirelint.claims.side_effects import heads_text
+from wirelint.claims.toolkinds import Ability, ability, name_words
+from wirelint.model import Request
+from wirelint.text.prose import Prose
+
+_PHRASES = lexicon.Phrases("grounding")
+
+
+def reported_done(
+    prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
+) -> tuple[Claim, Ability] | None:
+    """Return the report of a finished action that repeats particulars of the user's order, and a tool for it.
+
+    Nothing ran in the turn, or only tools (`used`) whose names and results are about other things.
+    """
+    words, ran = last_words(request), {one.tool.name for one in used}
+    idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
+    if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced or asks_for_text(words):
+        return None
+    english, told = is_english(prose.masked), list(prose.sentences)
+    completed = None if english or not told else _PHRASES["done"].match(told[0].masked.lstrip("*"))
+    if told and told[-1].question and (english or (completed is not None and " " not in completed[0])):
+        del told[-1]  # "Shall I tell the others?"
+    if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
+        return None
+    if not is_order(words) if english else used or has_negation(prose):
+        return None  # "I have written it, and sent nothing"
+    given, least = particulars(words), ECHO
+    if not english and _is_brief_order(prose, request):
+        given, least = given | particulars(_last_answer(request)), 2
+    for place, sentence in enumerate(told):
+        before = told[place - 1] if place else sentence
+        start = before.start if before.masked.strip(".!").isalpha() else sentence.start  # "Pronto! Aluguei o filme."
+        line = prose.masked[start : sentence.end]
+        done = _PHRASES["done_in_english" if english else "done"].search(line)
+        if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
+            continue
+        forms = done[0].casefold().split()
+        if not english and {forms[-1], forms[0] if "?" in words else forms[-1]} <= set(_WORD.findall(words.casefold())):
+            return None  # the user said or asked it: "Ist der Termin verschoben?"
+        own = sentence.masked if used else prose.text
+        echo = len(particulars(own) & given) + (not english and _has_participle(own, given))
+        if echo < least or (echo < ECHO and _SHOWS.search(line, done.end())):
+            continue
+        if not english and _PHRASES["own_acts"].search(line):
+            continue
+        if english and heads_text(line[done.end() :]):
+            continue
+        one = next((one for one in idle if not english or _is_act_of(done["verb"], one, used, request)), None)
+        if one is not None:
+            return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
+    return None
+
+
+def _is_brief_order(prose: Prose, request: Request) -> bool:
+    """Return True if a short reply follows an order without material, and all earlier calls only looked something up.
+
+    The words of such an order are few, and may point at the last answer: "Renueva ese". A reply with new figures may be
+    a calculation.
+    """
+    words = last_words(request)
+    if len(prose.text) > LONGEST_REPORT or "?" in words or HANDED_OVER.search(words.strip()):
+        return False
+    if _PHRASES["done"].search(words):
+        return False  # a report of the user: "Ya he reiniciado el router"
+    names = {call.name for call in request.calls}
+    earlier = [ability(tool) for tool in request.tools if tool.name in names]
+    if len(earlier) < len(names) or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier):
+        return False
+    opening = next((one.masked for one in prose.sentences), "")
+    if opening.strip(" .!").isalpha() and _PHRASES["done"].search(opening):
+        return True  # "Fatto!"
+    known = [*(one.text for one in request.messages), *(one.text for one in request.results)]
+    known += [call.arguments.text for call in request.calls]
+    return all(any(figure in text for text in known) for figure in _FIGURE.findall(prose.text))
+
+
+def _last_answer(request: Request) -> str:
+    return next((one.text for one in reversed(request.messages) if one.role == "assistant" and one.text), "")
+
+
+_FIGURE = re.compile(r"\d\d+")
+_SHOWS = re.compile(r"[:：]\s*\S")
+"""What follows may be the product, which the model made by itself."""
+_WORD = re.compile(r"\w+")
+
+
+def _has_participle(text: str, given: frozenset[str]) -> bool:
+    """Return True if a text has a word of an order behind a prefix: `geannuleerd` of `annuleer`."""
+    return any(re.search(rf"(?i)\b[^\W\d_]{{2,3}}{re.escape(word)}", text) for word in given if word.isalpha())
+
+
+def _is_act_of(verb: str, one: Ability, used: Sequence[Ability], request: Request) -> bool:
+    """Return True if a finished verb is that of a tool's name, or of an order about its subject, and of no used tool."""
+    words, said = last_words(request), stem(verb.lower())
+    parts, order = [stem(part) for part in name_words(one.tool.name)], {stem(word) for word in words_of(words)}
+    subject = frozenset(noun for noun in nouns_of(one.tool) if stem(noun) != said)
+    if not (said in order or asked(words)) or subject.isdisjoint(words_in(words)):
+        return False  # the user ordered nothing
+    if not (said in parts or said in order or verb.lower() in _STATES):
+        return False
+    if not used:
+        return True
+    if any(other.shell or "run" in other.kinds or _PHRASES["anything"].search(other.tool.name) for other in used):
+        return False
+    names = words_in(" ".join(" ".join(name_words(other.tool.name)) for other in used))
+    returned = words_in(" ".join(result.text for message in request.turn for result in message.results))
+    return said not in {stem(name) for name in names} and subject.isdisjoint(names) and not subject <= returned
+
+
+_STATES = frozenset({"done", "live", "out", "complete", "set"})
