@@ -14,6 +14,7 @@ from wirelint.fixes.calls import (
     HeadChange,
     ParallelSplitter,
     Use,
+    are_empty,
     joined_name,
     removal_text,
     uses,
@@ -161,7 +162,7 @@ def _is_empty(call: ToolCall) -> bool:
     """Return True if a call has neither a name nor arguments."""
     if call.name or call.start_input is not None or call.form != "function":
         return False
-    return call.deltas.strip() in ("", "{}")
+    return are_empty(call.deltas)
 
 
 def _is_beside(choice: Choice, call: ToolCall) -> bool:

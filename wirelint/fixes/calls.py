@@ -327,7 +327,7 @@ class EmptyCalls(WaitingRewriter[Start]):
         match event:
             case Delta(block=block) if block == first.block:
                 self._text += event.text
-                return None if "{}".startswith(self._text.strip()) else False
+                return None if are_empty(self._text.removesuffix("{")) else False
             case CallUpdate(block=block, name=str(name)) if block == first.block and name:
                 return False
             case Start(kind="tool_call", choice=choice, name=str(name)) if choice == first.choice and name:
@@ -354,6 +354,14 @@ class EmptyCalls(WaitingRewriter[Start]):
         self._remover.note(start)
         if start.kind == "text" or (start.kind == "tool_call" and start.name):
             self._spoken.add(start.choice)
+
+
+def are_empty(arguments: str) -> bool:
+    """Return True if arguments are missing, or an empty object, once or several times."""
+    return len(arguments) <= _LONGEST_EMPTY and not arguments.replace("{}", "").strip()
+
+
+_LONGEST_EMPTY = 64
 
 
 def has_head(start: Start) -> bool | None:
