@@ -712,10 +712,10 @@ class MarkupPromoter(TextRewriter):
 
     def _as_text(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
         block, frame = promotion.block, frame or promotion.block.start.frame
-        if block.opened and not block.closed:
+        if block.opened and not block.closed and block.number not in self.context.over:
             yield Delta(block.number, promotion.text, frame)
             return
-        number = self.context.new_block()
+        number = self.context.new_block()  # also if another rewriter cuts all later text of the block
         yield block.start._replace(block=number, frame=frame, wire_index=None, item=-1)
         yield Delta(number, promotion.text, frame)
         yield Close(number, frame)
