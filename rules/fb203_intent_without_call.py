@@ -8,6 +8,7 @@ from wirelint.claims import evidence
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
+    asked,
     asks_for_text,
     decision,
     is_without_content,
@@ -190,6 +191,8 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
     if not asks_for_text(words) or orders_beside_text(words) & found.kinds:
         return False
     researches = found.at_once and found.kinds & {"search", "read"}
+    if researches and researches & asked(words):
+        return False
     return not researches or _PHRASES["researched"].search(words) is None
 
 

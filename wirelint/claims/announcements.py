@@ -6,6 +6,7 @@ promise or waits for the user. Sentences with a condition, about another time or
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, LANGUAGES, SOON, Kind, alternatives, bare
 from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
+from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("announcements")
 
@@ -231,9 +233,9 @@ def announced_verb(prose: Prose, verbs: Iterable[str] | None) -> Announcement | 
     `verbs` None: with any verb, in languages in which words beside it make it an announcement.
     """
     last = prose.sentences[-1] if prose.sentences else None
-    if last is None or last.question or last.bullet or _is_put_off(last):
+    if last is None or last.question or last.bullet or _is_put_off(last) or _PHRASES["reckons"].search(last.masked):
         return None
-    match = _PHRASES["any_soon"].search(last.masked) if verbs is not None else None
+    match = _PHRASES["any_soon"].search(last.masked)
     if match is None:
         # "Vou emitir" for `emitir_nota`: the verbs have one root.
         roots = {bare(verb)[:_ROOT]: verb for verb in verbs or ()}
@@ -245,6 +247,8 @@ def announced_verb(prose: Prose, verbs: Iterable[str] | None) -> Announcement | 
                 return _announce(prose, last, frozenset(), verb, match.end())
         return None
     said = (match["base"] or match["ing"]).lower()
+    if verbs is None:
+        return None if said[:_ROOT] in _STAYS else _announce(prose, last, frozenset(), said, match.end())
     for verb in verbs or ():
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
             return _announce(prose, last, frozenset(), verb, match.end())
@@ -337,3 +341,14 @@ def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | N
             if said[found.end() :].lstrip("`*")[:1] == "(" or _PHRASES["calls_it"].search(said[: found.start()]):
                 return Announcement(frozenset(), "call", name, sentence.start, ending[-1].end, at_once=True), name
     return None
+
+
+@remembered
+def is_english(text: str) -> bool:
+    """Return True if a text has two different small words of English, or one if it is short; a title may have one."""
+    words = {one[0].casefold() for one in itertools.islice(_PHRASES["english"].finditer(text), _MOST_SMALL_WORDS)}
+    return len(words) > (len(text) > _SHORT_TEXT) and _PHRASES["foreign"].search(text) is None
+
+
+_SHORT_TEXT = 60
+_MOST_SMALL_WORDS = 16

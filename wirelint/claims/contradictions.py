@@ -91,7 +91,7 @@ def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
 
 
 def _figures(text: str) -> frozenset[tuple[int, str]]:
-    return frozenset((int(a or d), (b or c).lower()) for a, b, c, d in _PHRASES["figure"].findall(text))
+    return frozenset((int(a or d), (b or c).lower()[:4]) for a, b, c, d in _PHRASES["figure"].findall(text))
 
 
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.

@@ -268,7 +268,13 @@ def _amount_for(value: Value, datum: Datum) -> float:
 
 def _percentages(known: Sequence[Datum]) -> Iterator[float]:
     """Yield the shares and the changes of two data, as percentages."""
-    pool = [amount for datum in known for amount in datum.value.readings][:_FEW]
+    columns = Counter(datum.column for datum in known)
+    sums = (
+        sum(datum.value.readings[0] for datum in known if datum.column == column)
+        for column in columns
+        if columns[column] > 1
+    )
+    pool = [*(amount for datum in known for amount in datum.value.readings), *sums][:_FEW]
     for one, other in itertools.permutations(pool, 2):
         if other:
             yield from (100 * one / other, 100 * (one - other) / other)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
-from wirelint.claims.announcements import announcement
+from wirelint.claims.announcements import announcement, is_english
 from wirelint.claims.claims import claims
 from wirelint.claims.derivation import (
     MONEY,
@@ -40,7 +40,7 @@ from wirelint.claims.derivation import (
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
 from wirelint.claims.toolkinds import fits, name_words
-from wirelint.claims.values import LONGEST, Value, ends_with_hour, same, values, without_moments
+from wirelint.claims.values import LONGEST, Date, Value, dates, ends_with_hour, same, values, without_moments
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -501,17 +501,6 @@ def _has_trouble(prose: Prose, order: str) -> bool:
 
 
 @remembered
-def is_english(text: str) -> bool:
-    """Return True if a text has two different small words of English, or one if it is short; a title may have one."""
-    words = {one[0].casefold() for one in itertools.islice(_PHRASES["english"].finditer(text), _MOST_SMALL_WORDS)}
-    return len(words) > (len(text) > _SHORT_TEXT) and _PHRASES["foreign"].search(text) is None
-
-
-_SHORT_TEXT = 60
-_MOST_SMALL_WORDS = 16
-
-
-@remembered
 def particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
     words = {bare(word)[:_ROOT].casefold() for word in _PARTICULAR.findall(text)}
@@ -646,12 +635,18 @@ class Given:
         texts = (result.text for result in self._request.results if result.text not in self._errors)
         return [datum for text in texts for datum in data(text)][:MOST_DATA]
 
+    @cached_property
+    def _days(self) -> list[Date]:
+        return [day for text in self._texts for day in dates(text)]
+
     def knows(self, word: str) -> bool:
         return word.casefold() in self._known
 
     def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
         if any(one.value in self._new for one in self._stated if one.sentence is sentence):
+            return True
+        if any(not any(one.agrees(day) for day in self._days) for one in dates(sentence.masked)):
             return True
         named = [found["name"] for found in _NAME.finditer(sentence.masked)] if names else []
         named += _CODE.findall(sentence.masked)
@@ -687,8 +682,7 @@ class Given:
             return True
         if _is_interval(value, self._texts):
             return True
-        share = value.unit is not None and value.unit.dimension == "percent"
-        if sum(share or is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
+        if sum(is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
             return True  # computed from earlier results, perhaps in many steps
         return is_computed(value, self._data)
 

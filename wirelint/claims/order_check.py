@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, stem, words_of
-from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
+from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone, is_english
 from wirelint.claims.claims import (
     LONGEST_REPLY,
     Act,
@@ -142,10 +142,12 @@ def announcement_by_name(
     found = announced_verb(prose, verbs) if verbs else None
     if found is None:  # any verb, in a reply that says nothing else and repeats the order
         found = announced_verb(prose, None)
-        tool = next(iter(able), None)
-        if found is None or tool is None or not (found.at_once or is_alone(prose, found)):
+        if found is None or not (found.at_once or is_alone(prose, found)):
             return None
-        return (found, tool) if len(shared_words(prose.text[found.start : found.end], known)) > 1 else None
+        told = prose.text[found.start : found.end]
+        named = (one for one in able if words_of(told) & words_of(" ".join(name_words(one.tool.name))))
+        tool = next(named, next(iter(able), None) if not is_english(prose.masked) else None)
+        return (found, tool) if tool is not None and len(shared_words(told, known)) > 1 else None
     if is_given(found.object) or _PHRASES["plain_goes_on"].search(found.object):
         return None
     return (found, verbs[found.verb]) if found.at_once or is_alone(prose, found) else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
-from wirelint.claims.announcements import asked, asks_for_text
+from wirelint.claims.announcements import asked, asks_for_text, is_english
 from wirelint.claims.claims import Claim
 from wirelint.claims.derivation import words_in
 from wirelint.claims.evidence import last_words
@@ -21,7 +21,6 @@ from wirelint.claims.grounding import (
     LONGEST_REPORT,
     has_negation,
     is_about_this_case,
-    is_english,
     negates,
     nouns_of,
     particulars,
@@ -64,6 +63,8 @@ def reported_done(
         done = _PHRASES["done_in_english" if english else "done"].search(line)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
+        if not english and line.rstrip("* ").endswith((":", "：")) and prose.text[sentence.end :].strip():
+            return None  # "Ik heb er drie zinnen van gemaakt:", and the product
         forms = done[0].casefold().split()
         if not english and {forms[-1], forms[0] if "?" in words else forms[-1]} <= set(_WORD.findall(words.casefold())):
             return None  # the user said or asked it: "Ist der Termin verschoben?"

@@ -172,7 +172,10 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
     fields = [field for text in texts for field in fields_of(object_of(text))]
-    pairs = Counter(pair for key, cell, _ in fields for pair in {pair for pair, _ in _states_of(key, cell)})
+    sides: dict[int, set[int]] = {}
+    for key, cell, is_alone in fields:
+        for pair, side in _states_of(key, cell):
+            sides.setdefault(pair, set()).update((side,) if is_alone else (0, 1))
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
     alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
     found: list[tuple[str, Json, re.Pattern[str] | None]] = []
@@ -181,7 +184,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     for key, cell in alone:
         for pair, side in _states_of(key, cell):
             told = not isinstance(cell, bool) and pattern_of((pair, side)).search(prose.text)
-            if pair != _OUTCOMES and pairs[pair] == 1 and not told:
+            if pair != _OUTCOMES and len(sides[pair]) == 1 and not told:
                 found.append((key, cell, pattern_of((pair, 1 - side))))
     subject = particulars(f"{turn.order} {' '.join(fact.arguments for fact in turn.known)}")
     for key, cell, opposite in found:
