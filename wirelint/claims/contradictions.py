@@ -249,7 +249,8 @@ def denied_items(turn: Turn) -> Contradiction | None:
         particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words or particulars(none.masked) & own
     )
     key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
-    says_key = key in states() and holds(none.masked, key)
+    state = _state_in(none.masked, listed)
+    says_key = (key in states() and holds(none.masked, key)) or state is not None
     if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
         return None
     if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True):
@@ -257,9 +258,10 @@ def denied_items(turn: Turn) -> Contradiction | None:
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
     narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
+    narrowing -= particulars(state or "")
     if _PHRASES["others"].search(none.masked) or narrowing - own:
         return None
-    retells = particulars(turn.prose.text) & (found - wanted - keys)
+    retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(state or ""))
     return None if retells else Contradiction(*none.span, fact.shown)
 
 
@@ -298,6 +300,12 @@ def _may_be_filtered(items: Sequence[Json], words: Sequence[str]) -> bool:
     keys = particulars(" ".join(" ".join(name_words(key)) for key, _ in kinds))
     words = [word for word in words if len(word) >= _CELL]
     return bool(kinds) and any(word.casefold() in states() or particulars(word) & keys for word in words)
+
+
+def _state_in(text: str, items: Sequence[Json]) -> str | None:
+    """Return the state of some items that a denial names: `vacant` of "no vacant units", where two are."""
+    cells = {str(cell) for item in items if isinstance(item, dict) for cell in item.values() if isinstance(cell, str)}
+    return next((cell for cell in sorted(cells) if cell.casefold() in states() and holds(text, cell)), None)
 
 
 def _is_state_cell(cell: Json) -> bool:
