@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.claims import evidence
+from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
@@ -31,6 +32,10 @@ from wirelint.text import prose
 _PHRASES = Phrases("intent")
 _BRIEF = 240
 _LAST_WORDS = 400
+
+
+_OUTSIDE: frozenset[Kind] = frozenset({"send", "book", "delete", "control"})
+"""Kinds of action that are impossible within a reply."""
 
 
 class IntentWithoutCall(Rule):
@@ -117,8 +122,7 @@ class IntentWithoutCall(Rule):
             return
         able, waits = abilities(request.tools), plea(read)
         if found is None:
-            known = " ".join(message.text for message in request.messages if message.role != "system")
-            named = None if thought else announcement_by_name(read, words, known, able)
+            named = None if thought else announcement_by_name(read, words, _spoken(request), able)
             if named is None and waits is not None and able and not thought and not asks_for_text(words):
                 named = Announcement(frozenset(), "", "", waits.start, waits.end), able[0]
             if named is not None:
@@ -133,6 +137,13 @@ class IntentWithoutCall(Rule):
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None and looks_up(found, words, able):
             fitting = next((one for one in able if one.kinds & {"search", "read"}), None)
+        if (
+            fitting is None
+            and found.at_once
+            and found.kinds & _OUTSIDE
+            and shared_words(found.object, _spoken(request))
+        ):
+            fitting = next((one for one in able if one.kinds & found.kinds & _OUTSIDE), None)
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None and _PHRASES["tries"].match(found.verb):
@@ -166,6 +177,10 @@ class IntentWithoutCall(Rule):
             confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
+
+
+def _spoken(request: Request) -> str:
+    return " ".join(message.text for message in request.messages if message.role != "system")
 
 
 def _only_offers(found: Announcement, text: str, words: str) -> bool:

@@ -404,10 +404,11 @@ def wrong_counts(turn: Turn) -> Contradiction | None:
     if len(looking) != 1 or not looking[0].outcome.counts:
         return None
     fact = looking[0]
-    narrowed = _PHRASES["recalled" if fact.outcome.counts == {0} else "narrowed"]
     for sentence in turn.sentences:
         stated = _reported_count(sentence, fact)
-        if stated is None or stated <= max(fact.outcome.counts) or narrowed.search(sentence.masked):
+        if stated is None or stated <= max(fact.outcome.counts):
+            continue
+        if fact.outcome.counts == {0} and _PHRASES["recalled"].search(sentence.masked):
             continue
         if not re.search(rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"):
             paged = _PHRASES["paged"].search(fact.result.text)
@@ -417,9 +418,10 @@ def wrong_counts(turn: Turn) -> Contradiction | None:
 
 def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
     """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool."""
-    match = _PHRASES["counted"].search(sentence.masked)
+    text = sentence.masked.replace("*", "")
+    match = _PHRASES["counted"].search(text)
     if match is None:
-        things = (one for pattern in _COUNTED_THINGS for one in pattern.finditer(sentence.masked))
+        things = (one for pattern in _COUNTED_THINGS for one in pattern.finditer(text))
         nouns = fact.able.words | words_of(
             " ".join(key for table in tables(fact.result.text) for key in table[0].cells)
         )

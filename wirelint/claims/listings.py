@@ -60,9 +60,7 @@ _SHORTEST = 3
 def mixed_lines(turn: Turn) -> Contradiction | None:
     """Return a line of a list that has the words and values of different rows, if other lines retell one row each."""
     lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
-    if len(lines) < _FEWEST_ITEMS:
-        return None
-    for text in [*turn.returned, *side_by_side(turn.known)]:
+    for text in [*turn.returned, *side_by_side(turn.known)] if len(lines) > 1 else ():
         elsewhere = _Elsewhere(turn, text)
         for table in tables(text):
             told = [_told(line["item"], table, text, elsewhere) for line in lines]
@@ -72,7 +70,8 @@ def mixed_lines(turn: Turn) -> Contradiction | None:
                 for line, cells in zip(lines, told, strict=True)
                 if len(cells) > 1 and not _of_one_row(cells) and not _compares(cells)
             ]
-            if mixed and len(whole) >= len(mixed):
+            enough = len(lines) >= _FEWEST_ITEMS and len(whole) >= len(mixed)
+            if mixed and (enough or _are_exchanged([cells for _, cells in mixed])):
                 line, cells = mixed[0]
                 (one, first), (other, second) = next(_apart(cells))
                 against = f"{one!r} is of {sorted(first)[0]}, and {other!r} of {sorted(second)[0]}"
@@ -145,6 +144,18 @@ def _cells(table: Sequence[Row]) -> Iterator[tuple[Row, str, str]]:
                 yield row, key, cell
 
 
+def _are_exchanged(lines: Sequence[_Cells]) -> bool:
+    """Return True if two lines have all pieces of their rows but one, which is that of the other line's row."""
+    homes: list[tuple[str, set[str]]] = []
+    for cells in lines:
+        rows = [set(one) for one in cells.values()]
+        for at, strange in enumerate(rows):
+            others = set.intersection(*rows[:at], *rows[at + 1 :]) if len(rows) > 2 else set[str]()
+            if len(others) == 1 and strange.isdisjoint(others):
+                homes.append((next(iter(others)), strange))
+    return any(one in strange and other in wrong for one, wrong in homes for other, strange in homes if one != other)
+
+
 def _of_one_row(cells: _Cells) -> bool:
     return bool(set.intersection(*(set(rows) for rows in cells.values())))
 
@@ -169,7 +180,7 @@ def wrong_total(turn: Turn) -> Contradiction | None:
     The reply gives two or more of the results' amounts in its unit; of numbers without a unit, a whole column.
     """
     text, prose = turn.prose.masked, turn.prose
-    if _PHRASES["total"].search(text) is None or _PHRASES["adjusted"].search(text):
+    if _PHRASES["adjusted"].search(text):
         return None
     known = [datum for other in turn.results for datum in data(other)]
     known += [
@@ -183,7 +194,8 @@ def wrong_total(turn: Turn) -> Contradiction | None:
                 text[max(start, value.start - _BEFORE_TOTAL) : value.start],
                 text[value.end : value.end + _BEHIND_TOTAL],
             )
-            if not any(map(_PHRASES["total"].search, near)) or is_said(value, text, turn.told):
+            heads = text[start:end].rstrip("* ").endswith((":", "："))  # "You spent €262 on:", and the list
+            if not (heads or any(map(_PHRASES["total"].search, near))) or is_said(value, text, turn.told):
                 continue
             others = [one for one in stated if one is not value]
             parts = _parts(value, others, known)
@@ -255,31 +267,48 @@ def _is_other_word(cell: str, held: Sequence[Json], others: Sequence[Json]) -> b
 def added_rows(turn: Turn) -> Contradiction | None:
     """Return an item of a list under a name that no text of the conversation has, if the other items are named as rows.
 
-    It also has a value, a date or a time of day that the results do not have.
+    Its numbers are those of no row that the list leaves out: such a row may have another name in the reply.
     """
     lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
-    leads = [_LEAD.match(line["item"].lstrip("*_`[ ")) for line in lines]
-    names = [lead[0].strip(" *_`") if lead is not None else "" for lead in leads]
-    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
+    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order) or _PHRASES["plans"].search(turn.order):
         return None
     known = "\n".join([*turn.told, *turn.results]).casefold()
-    pool = [datum for text in turn.results for datum in data(text)]
-    given = GivenDates([*turn.told, *turn.results])
+    leads = [_LEAD.match(line["item"].lstrip("*_`[ ")) for line in lines]
+    names = [_NAME.findall(lead[0].casefold()) if lead is not None else [] for lead in leads]
     for table in (table for text in turn.returned for table in tables(text)):
         for key in table[0].cells:
-            cells = {str(row.cells.get(key)).casefold() for row in table}
-            strange = [number for number, name in enumerate(names) if name.casefold() not in cells]
+            cells = [_NAME.findall(str(row.cells.get(key)).casefold()) for row in table]
+            homes = [
+                next((at for at, cell in enumerate(cells) if name and set(name) <= set(cell)), None) for name in names
+            ]
+            strange = [number for number, home in enumerate(homes) if home is None]
             if len(lines) - len(strange) < _FEWEST_ITEMS - 1 or len(strange) != 1:
                 continue
-            line, name = lines[strange[0]], names[strange[0]]
-            words = [word for word in _NAME.findall(name) if not _PHRASES["total"].search(word)]
-            if not words or any(word.casefold() in known for word in words) or _PHRASES["mean"].search(name):
+            line, words = lines[strange[0]], names[strange[0]]
+            if not words or any(word in known or _PHRASES["total"].search(word) for word in words):
                 continue
-            if not _follows(line["item"], pool, given):
+            lead = leads[strange[0]]
+            rest = line["item"][lead.end() if lead is not None else 0 :]
+            left = [row for at, row in enumerate(table) if at not in homes]
+            if _DIGIT.search(rest) and not any(_has_numbers(row, rest) for row in left):
+                shown = " ".join(words)
                 return Contradiction(
-                    *line.span("item"), f"no result and no message has {name!r}: {turn.known[-1].shown}"
+                    *line.span("item"), f"no result and no message has {shown!r}: {turn.known[-1].shown}"
                 )
     return None
+
+
+def _has_numbers(row: Row, text: str) -> bool:
+    """Return True if a row has all numbers, dates and times of day of a text."""
+    cells = " | ".join(map(str, row.cells.values()))
+    own, days = values(cells), list(dates(cells))
+    told = without_moments(text)
+    minutes = {clock.minutes for clock in clocks(cells)}
+    return (
+        all(any(equals(one, other) for other in own) for one in told)
+        and all(any(one.agrees(other) for other in days) for one in dates(text))
+        and minutes.issuperset(clock.minutes for clock in clocks(text))
+    )
 
 
 _LEAD = re.compile(r"[^:–—|,(;*]{2,40}")

@@ -357,6 +357,7 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 or _all_alike(prose, table)
                 or _mixed(prose, parts)
                 or _listed_alike(prose, parts)
+                or _stated_in_turn(prose, parts)
                 or _exchanged(prose, text, parts)
                 or _wrong_clause(turn, good, text, table, list(_clauses(prose, parts)))
             )
@@ -772,6 +773,23 @@ def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None
         if against := _opposite(text, rows):
             return Contradiction(*part, against)
     return None
+
+
+def _stated_in_turn(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
+    """Return a piece between commas about one row that has the opposite state: "the gate is open, the door is open"."""
+    for part, found in parts:
+        cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
+        for start, end in itertools.pairwise(cuts) if len(cuts) > 2 else ():
+            rows = {row.place: row for span, row, _ in found if start <= span[0] and span[1] <= end}
+            text = prose.text[start:end]
+            if len(rows) != 1 or _PHRASES["relates"].search(text) or pattern_of("except").search(text):
+                continue
+            if against := _opposite(text, rows.values()):
+                return Contradiction(start, end, against)
+    return None
+
+
+_COMMA = re.compile(r"[,，、](?!\d)")
 
 
 def _opposite(text: str, rows: Iterable[Row]) -> str | None:

@@ -199,7 +199,7 @@ def looks_up(found: Announcement, words: str, able: Iterable[Ability]) -> bool:
 
     A model looks nothing up without a tool, whatever the thing is called, unless the conversation has it.
     """
-    if not found.kinds or not found.kinds <= {"search", "read"}:
+    if not found.kinds & {"search", "read"} or not found.kinds <= {"search", "read", "run"}:
         return False
     if is_given(found.object) or is_thought(found.object) or heads_text(found.object) or _ANSWERS.search(found.object):
         return False
