@@ -20,7 +20,7 @@ from wirelint.claims.order_check import (
     ordered,
     performed,
 )
-from wirelint.claims.reported import reported_done
+from wirelint.claims.reported import reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.claims.ungrounded import invented_reference
@@ -171,7 +171,8 @@ def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) 
     """Return a report that repeats the user's order as done. `used`: the tools of the turn."""
     for part in choice.parts:
         if isinstance(part, Text) and REDACTED not in part.text:
-            found = reported_done(prose.read(part.text), request, abilities(request.tools), used)
+            read, able = prose.read(part.text), abilities(request.tools)
+            found = reported_done(read, request, able, used) or reported_beside_lookups(read, request, able, used)
             if found is not None:
                 # Last, because reading the whole order is slow.
                 return None if _is_explained(request, text=False) else (part, *found)

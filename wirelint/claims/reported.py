@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from wirelint import lexicon
-from wirelint.claims.actions import stem, words_of
+from wirelint.claims.actions import DONE, PARTICIPLE, PAST, stem, words_of
 from wirelint.claims.announcements import asked, asks_for_text, is_english
 from wirelint.claims.claims import Claim
 from wirelint.claims.derivation import words_in
@@ -80,6 +80,51 @@ def reported_done(
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
+
+
+def reported_beside_lookups(
+    prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability]
+) -> tuple[Claim, Ability] | None:
+    """Return the report of an action with two particulars of the order that no call sent and no result has.
+
+    All calls of the conversation only looked something up, so that none of them did it.
+    """
+    words, called = last_words(request), {call.name for call in request.calls}
+    earlier = [ability(tool) for tool in request.tools if tool.name in called]
+    idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
+    if (
+        not idle
+        or len(earlier) < len(called)
+        or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier)
+    ):
+        return None
+    if not used or asks_for_text(words) or "?" in words or len(words) > LONGEST_ORDER:
+        return None
+    sent = " ".join(call.arguments.text for call in request.calls)
+    given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
+    for sentence in prose.sentences:
+        if sentence.question or negates(sentence) or not is_about_this_case(sentence):
+            continue
+        done = _PHRASES["done_by_me"].search(sentence.masked)
+        if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
+            continue
+        if sentence.masked.rstrip("* ").endswith((":", "：")):
+            continue  # the product follows
+        if len(particulars(prose.text[sentence.start : sentence.end]) & given) > 1:
+            return Claim(idle[0].kinds, "", "said", sentence.masked, *sentence.span), idle[0]
+    return None
+
+
+_LOOKUPS = frozenset(
+    verb for table in (*DONE, PAST, PARTICIPLE) for verb, kinds in table.items() if kinds <= {"search", "read"}
+)
+
+
+def _is_lookup(done: str) -> bool:
+    """Return True if a finished action is one of those that look something up, as the calls did."""
+    return not _LOOKUPS.isdisjoint(word.casefold() for word in _WORD.findall(done)) or bool(
+        _PHRASES["looked"].search(done)
+    )
 
 
 def _is_brief_order(prose: Prose, request: Request) -> bool:
