@@ -389,6 +389,8 @@ _ROOT = 5
 """Letters that two forms of a word have in common."""
 _FEW_GAPS = 2
 """Data in one unit that a reply may lack to be a list of them."""
+_MULTIPLE = 13
+"""Multiples of a given amount that are below this one, of things that a text counts in words."""
 _SEVERAL = 3
 """Number of earlier results in one unit from which a reply may compute any value in many steps."""
 _MUCH = 6
@@ -673,7 +675,8 @@ class Given:
     def _new(self) -> frozenset[Value]:
         """The values of the reply that do not follow from the conversation, in one step or in two."""
         own = {one.value for one in self._stated}
-        following = {value for value in own if self._follows(value)}
+        told = [*own, *values(self._prose.masked)[: 2 * MOST_STATED]]
+        following = {value for value in told if self._follows(value)}
         founded = [as_datum(value) for value in following]
         return frozenset(value for value in own - following if not is_computed(value, founded))
 
@@ -682,6 +685,8 @@ class Given:
             return True
         if _is_interval(value, self._texts):
             return True
+        if any(simple_ratio(value, datum.value, 1) in range(2, _MULTIPLE) for datum in self._data):
+            return True  # "five lunches at €4.20 come to €21.00"
         if sum(is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
             return True  # computed from earlier results, perhaps in many steps
         return is_computed(value, self._data)

@@ -190,6 +190,8 @@ def wrong_total(turn: Turn) -> Contradiction | None:
     spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
     for start, end in spans if len(known) < MOST_DATA else ():
         for value in (one for one in stated if start <= one.start < end and is_telling(one, text)):
+            if value.unit is None and _OTHER_UNIT.match(text, value.end):
+                continue
             near = (
                 text[max(start, value.start - _BEFORE_TOTAL) : value.start],
                 text[value.end : value.end + _BEHIND_TOTAL],
@@ -220,6 +222,8 @@ def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> lis
     return []
 
 
+_OTHER_UNIT = re.compile(r" ?(?:[A-Zµ%°€$£][\w³²/]*|[a-z]{1,2})(?!\w)")
+"""A unit that the table of units lacks: `MWh`."""
 _BEFORE_TOTAL, _BEHIND_TOTAL = 48, 24
 """Characters beside a number in which a word makes it a total."""
 
@@ -246,16 +250,19 @@ def wrong_cells(turn: Turn) -> Contradiction | None:
             if place >= len(cells) or not held or any(holds(text, cells[place]) for text in texts):
                 continue
             others = [row.cells.get(key) for row in known if row not in named]
-            if _is_other_number(cells[place], held) or _is_other_word(cells[place], held, others):
+            if _is_other_number(cells[place], held, named) or _is_other_word(cells[place], held, others):
                 against = f"{cells[place]!r} is not the {key} of {named[0].place}: {held[0]}"
                 return Contradiction(line.start(), line.end(), against)
     return None
 
 
-def _is_other_number(cell: str, held: Sequence[Json]) -> bool:
+def _is_other_number(cell: str, held: Sequence[Json], rows: Sequence[Row]) -> bool:
     if NAME_WORD.search(cell) is not None:
         return False
     told, own = without_moments(cell), [value for one in held for value in values(str(one))]
+    beside = [as_datum(value) for row in rows for other in row.cells.values() for value in values(str(other))]
+    if any(is_computed(value, beside) for value in told):
+        return False  # a product of two columns under the name of one
     return len(told) == 1 and told[0].unit is None and bool(own) and not any(equals(told[0], value) for value in own)
 
 

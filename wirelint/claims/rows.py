@@ -73,7 +73,7 @@ _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
-_NEXT_THING = re.compile(r"[,;，、](?!\d)")
+_NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s")
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
 _SHORTEST_KEY = 4

@@ -78,7 +78,7 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
             return (news or told)[0], ordered
         return None
     handed = HANDED_OVER.search(words)
-    if handed is not None and len(words) - handed.end() > _MATERIAL:
+    if handed is not None and "?" in words[: handed.start()] and len(words) - handed.end() > _MATERIAL:
         return None  # a question about what the message brings: "What did she say? Log: 'Agent: …'"
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
