@@ -147,7 +147,9 @@ def announcement_by_name(
         told = prose.text[found.start : found.end]
         named = (one for one in able if words_of(told) & words_of(" ".join(name_words(one.tool.name))))
         tool = next(named, next(iter(able), None) if not is_english(prose.masked) else None)
-        return (found, tool) if tool is not None and len(shared_words(told, known)) > 1 else None
+        shared = shared_words(told, known)
+        linked = len(shared) > 1 or any(any(map(str.isdigit, word)) for word in shared)
+        return (found, tool) if tool is not None and linked else None
     if is_given(found.object) or _PHRASES["plain_goes_on"].search(found.object):
         return None
     return (found, verbs[found.verb]) if found.at_once or is_alone(prose, found) else None

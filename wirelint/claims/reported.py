@@ -19,7 +19,6 @@ from wirelint.claims.grounding import (
     ECHO,
     LONGEST_ORDER,
     LONGEST_REPORT,
-    has_negation,
     is_about_this_case,
     negates,
     nouns_of,
@@ -28,8 +27,9 @@ from wirelint.claims.grounding import (
 from wirelint.claims.order_check import HANDED_OVER, is_order
 from wirelint.claims.side_effects import heads_text
 from wirelint.claims.toolkinds import Ability, ability, name_words
+from wirelint.claims.values import FIRST_UNSPACED
 from wirelint.model import Request
-from wirelint.text.prose import Prose
+from wirelint.text.prose import Prose, Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
 
@@ -51,7 +51,7 @@ def reported_done(
         del told[-1]  # "Shall I tell the others?"
     if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
         return None
-    if not is_order(words) if english else used or has_negation(prose):
+    if not is_order(words) if english else used or any(map(_denies_act, told)):
         return None  # "I have written it, and sent nothing"
     given, least = particulars(words), ECHO
     if not english and _is_brief_order(prose, request):
@@ -60,7 +60,9 @@ def reported_done(
         before = told[place - 1] if place else sentence
         start = before.start if before.masked.strip(".!").isalpha() else sentence.start  # "Pronto! Aluguei o filme."
         line = prose.masked[start : sentence.end]
-        done = _PHRASES["done_in_english" if english else "done"].search(line)
+        if not english and place and _denies(before):
+            return None
+        done = _PHRASES["done_in_english"].search(line) if english else _finished(line)
         if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
         if not english and line.rstrip("* ").endswith((":", "：")) and prose.text[sentence.end :].strip():
@@ -80,6 +82,24 @@ def reported_done(
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
+
+
+def _finished(text: str) -> re.Match[str] | None:
+    return _PHRASES["done"].search(text) or _PHRASES["done_by_me"].search(text)
+
+
+def _denies(sentence: Sentence) -> bool:
+    """Return True if a sentence has a negation, other than of a fault or a worry: "geen probleem"."""
+    return _PHRASES["negates"].search(_PHRASES["no_fault"].sub(" ", sentence.masked)) is not None
+
+
+def _denies_act(sentence: Sentence) -> bool:
+    """Return True if a sentence has a negation beside a finished action: "Ik heb niets geplaatst".
+
+    In Chinese, Japanese and Korean the negation changes the form of the verb, and any negation counts.
+    """
+    told = sentence.masked
+    return _denies(sentence) and (_finished(told) is not None or max(told) >= FIRST_UNSPACED)
 
 
 def reported_beside_lookups(
@@ -105,7 +125,7 @@ def reported_beside_lookups(
     for sentence in prose.sentences:
         if sentence.question or negates(sentence) or not is_about_this_case(sentence):
             continue
-        done = _PHRASES["done_by_me"].search(sentence.masked)
+        done = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
         if sentence.masked.rstrip("* ").endswith((":", "：")):
