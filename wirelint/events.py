@@ -60,7 +60,8 @@ class Start(NamedTuple):
     `item` is the position within the frame of the element that the event was read from, if a frame can hold several
     (OpenAI's `tool_calls`, the content blocks of a whole message); -1 otherwise, and for events that a rewriter made.
     `given` is the argument text in the first event of an item of OpenAI's Responses, before any delta. `item_id` is a
-    new id for such an item; only rewriters set it.
+    new id for such an item; only rewriters set it. `form` `built-in`: an item whose type is that of one tool, so that its
+    arguments are written as an object, if at all.
     """
 
     block: int

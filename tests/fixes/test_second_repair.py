@@ -46,6 +46,13 @@ PARTED_START = MESSAGE_START + block("start", content_block={"type": "thinking",
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "find", "arguments": "{}"}
 OUTPUT = [{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]
 DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item": CALL}, done=False)
+SEARCH = {
+    "type": "tool_search_call",
+    "id": "tsc_1",
+    "call_id": "call_1",
+    "execution": "client",
+    "arguments": {"pier": 9},
+}
 ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
 ADDED = build.sse({"type": "response.output_item.added", "output_index": 0, "item": CALL}, done=False)
 OTHER = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "call_id": "call_2"}}
@@ -165,6 +172,11 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         "m",
         [chunk(UNNAMED_ENTRY).strip() + b"\n:\n" + chunk({}, "chatcmpl-2", "tool_calls").strip() + b"\n"],
     ),
+    "a call of a type of its own, whose arguments break its schema": (
+        RESPONSES,
+        "m",
+        [build.sse({"type": "response.output_item.done", "output_index": 0, "item": SEARCH}, done=False).encode()],
+    ),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
     "the finish reason in a line that is no field": (CHAT, "m", [UNNUMBERED, b"}" + END, b"data: [DONE]\n\n"]),
@@ -226,6 +238,9 @@ def assert_repaired_once(url: str, model: str, pieces: list[bytes], tools: tuple
     shape = {"type": "object"}
     tool = {"type": "function", "parameters": shape, "input_schema": shape}
     asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in tools]
+    if url == RESPONSES:
+        strings = {"type": "object", "properties": {"pier": {"type": "string"}}}
+        asked["tools"].append({"type": "tool_search", "execution": "client", "parameters": strings})
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
     response = {"headers": {"content-type": "application/json" if url == GEMINI else "text/event-stream"}, "body": ""}

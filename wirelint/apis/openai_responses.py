@@ -164,7 +164,7 @@ def _call(kind: str, item: Mapping[str, Json], place: str) -> Start:
     given = item.get(member)
     if kind == "computer_call" and given is None:
         given = item.get("actions")
-    form = "custom" if kind == "custom_tool_call" else "function"
+    form = "custom" if kind == "custom_tool_call" else "built-in" if CALLS[kind][1] else "function"
     words, value = (given, None) if isinstance(given, str) else ("", given)
     return Start(0, "tool_call", place, 0, None, None, id_, named, value, form, given=words)
 

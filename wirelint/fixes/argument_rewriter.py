@@ -220,7 +220,7 @@ class ArgumentRewriter(ABC):
         if self._context.streamed:
             self._note_end(event)
         out = self._settle_before(event)
-        if event.kind != "tool_call" or event.form == "custom":
+        if event.kind != "tool_call" or event.form in ("custom", "built-in"):
             return [*out, *self._pass(event)]
         call = self._calls[event.block] = Call(event, event.name)
         kept = self.keeps_start(event)
