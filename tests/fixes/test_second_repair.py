@@ -239,7 +239,7 @@ def assert_repaired_once(url: str, model: str, pieces: list[bytes], tools: tuple
     tool = {"type": "function", "parameters": shape, "input_schema": shape}
     asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in tools]
     if url == RESPONSES:
-        strings = {"type": "object", "properties": {"pier": {"type": "string"}}}
+        strings = {"type": "object", "properties": {"piers": {"type": "array", "items": {"type": "string"}}}}
         asked["tools"].append({"type": "tool_search", "execution": "client", "parameters": strings})
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
