@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, stem, words_of
 from wirelint.claims.derivation import (
+    NEAR,
     STOP,
     GivenDates,
     data,
@@ -326,6 +327,8 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
         denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
         for none in denials:
             noun = next(filter(None, none.groups()), "")
+            if found := _denied_below(turn, sentence, none):
+                return found
             if len(noun) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
                 continue
             held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, particulars(noun))]
@@ -333,6 +336,19 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
                 key, number, fact = held[0]
                 against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
                 return Contradiction(*sentence.span, f"{against}: {fact.shown}", *SURE)
+    return None
+
+
+def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contradiction | None:
+    """Return "no CRC errors" where a result has `"errors": {"crc": 1284}`: a number under two keys, by both words."""
+    said = particulars(" ".join(_WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]))
+    for fact in turn.good if len(said) == _TELLING else ():
+        for datum in data(fact.result.text):
+            path = particulars(" ".join(" ".join(name_words(key)) for key in datum.place.split("/")[-2:]))
+            if datum.column != "#" and path == said and datum.value.readings[0] > 0:
+                return Contradiction(
+                    *sentence.span, f"the result has {datum.place} = {datum.value.shown}: {fact.shown}", *SURE
+                )
     return None
 
 

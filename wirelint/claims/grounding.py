@@ -125,7 +125,15 @@ def displaced(turn: Turn) -> Contradiction | None:
     own = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
     # The arguments of a call whose result is one number are what that number was computed from.
     sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
-    free = [one for one in said if not derived_from(one.value, pool) and not _is_interval(one.value, results)]
+    free = [
+        one
+        for one in said
+        if not derived_from(one.value, pool)
+        and (
+            not _is_interval(one.value, results)
+            or any(_is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
+        )
+    ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
     possible = [
         datum

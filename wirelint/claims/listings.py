@@ -8,6 +8,7 @@ result, but values of the same form as the others, was added.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint import lexicon
@@ -100,9 +101,14 @@ def _told(line: str, table: Sequence[Row], text: str, elsewhere: _Elsewhere) -> 
     found: dict[str, dict[str, set[str]]] = {}
     plain = folded(line)
     for row in table:
-        for key, cell in row.cells.items():
-            word = folded(cell) if isinstance(cell, str) else ""
-            if len(word) < _SHORTEST or word not in plain or next(dates(word), None) or next(clocks(word), None):
+        for key, cell in _words_of(row):
+            word = folded(cell)
+            if (
+                len(word) < _SHORTEST - (_CODE.fullmatch(word) is not None)
+                or word not in plain
+                or next(dates(word), None)
+                or next(clocks(word), None)
+            ):
                 continue
             alone = NAME_WORD.fullmatch(word) is not None
             if next(places(plain, word), None) and (not alone or lists(plain, word)) and not elsewhere.has(word):
@@ -145,15 +151,26 @@ def _cells(table: Sequence[Row]) -> Iterator[tuple[Row, str, str]]:
 
 
 def _are_exchanged(lines: Sequence[_Cells]) -> bool:
-    """Return True if two lines have all pieces of their rows but one, which is that of the other line's row."""
+    """Return True if two lines are each of one row but for pieces of the other line's row."""
     homes: list[tuple[str, set[str]]] = []
     for cells in lines:
-        rows = [set(one) for one in cells.values()]
-        for at, strange in enumerate(rows):
-            others = set.intersection(*rows[:at], *rows[at + 1 :]) if len(rows) > 2 else set[str]()
-            if len(others) == 1 and strange.isdisjoint(others):
-                homes.append((next(iter(others)), strange))
+        counts = Counter(place for rows in cells.values() for place in rows)
+        home, count = counts.most_common(1)[0]
+        strange = [set(rows) for rows in cells.values() if home not in rows]
+        if count > 1 and strange and (others := set.intersection(*strange)):
+            homes.append((home, others))
     return any(one in strange and other in wrong for one, wrong in homes for other, strange in homes if one != other)
+
+
+def _words_of(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a row with their keys, and those of its lists: `"units": ["E7", "L2"]`."""
+    for key, cell in row.cells.items():
+        for one in cell if isinstance(cell, list) else (cell,):
+            if isinstance(one, str):
+                yield key, one
+
+
+_CODE = re.compile(r"[a-z]\d|\d[a-z]")
 
 
 def _of_one_row(cells: _Cells) -> bool:
