@@ -38,7 +38,8 @@ from wirelint.claims.grounding import (
     statements,
 )
 from wirelint.claims.listings import added_items, added_rows, mixed_lines, wrong_cells, wrong_total
-from wirelint.claims.rows import holds, misplaced, tables
+from wirelint.claims.row_checks import misplaced
+from wirelint.claims.rows import holds, tables
 from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values

@@ -147,7 +147,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     if not left:
         return None
     given = _given_rates(turn)
-    scaled = scaled_values(free, left)
+    scaled = scaled_values(free, own)
     for one in free:
         if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
             continue

@@ -41,7 +41,7 @@ from wirelint.claims.rows import (
     tables,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Value, clocks, dates, values, without_moments
+from wirelint.claims.values import Value, clocks, dates, same, values, without_moments
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
 
@@ -221,10 +221,26 @@ def wrong_total(turn: Turn) -> Contradiction | None:
             pool = [*known, *(as_datum(one) for one in others if not derived_from(one, known))]
             if value.unit is None:
                 pool = [one._replace(value=one.value._replace(unit=None)) for one in pool]
-            if parts and not derived_from(value, pool) and not is_computed(value, pool):
+            if not parts or _is_sum_of_told(value, others):
+                continue
+            if not derived_from(value, pool) and not is_computed(value, pool):
                 shown = prose.text[value.start : value.end]
                 return Contradiction(start, end, f"the amounts add up to {sum(parts):g}, not {shown}")
     return None
+
+
+def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
+    """Return True if a total is the sum of some amounts of the reply, told or computed; also if there are too many."""
+    amounts = [abs(one.readings[0]) for one in others if one.unit == value.unit]
+    if len(amounts) > _MOST_SUMMED:
+        return True
+    sums = {0.0}
+    for amount in amounts:
+        sums |= {round(one + amount, 4) for one in sums}
+    return any(same(abs(goal), one, value.step) for goal in value.readings for one in sums)
+
+
+_MOST_SUMMED = 12
 
 
 def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> list[float]:

@@ -40,8 +40,6 @@ from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
-    is_telling,
-    statements,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -171,7 +169,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     return tuple(rows)
 
 
-def _by_clock(table: Sequence[Row]) -> list[Row]:
+def by_clock(table: Sequence[Row]) -> list[Row]:
     """Return the rows of a table named by a time of day that no other row has: for a reply without their other names."""
     times = [[cell for cell in row.cells.values() if isinstance(cell, str) and _CLOCK.fullmatch(cell)] for row in table]
     counts = Counter(itertools.chain.from_iterable(times))
@@ -180,7 +178,7 @@ def _by_clock(table: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _fields_by_key(text: str) -> tuple[Row, ...]:
+def fields_by_key(text: str) -> tuple[Row, ...]:
     """Return the fields of the objects of a result, each as a row with the words of its key as names: `hora prevista`.
 
     A key that two objects have names none of them. Lists are tables, and not read here.
@@ -243,35 +241,28 @@ class _Clause(NamedTuple):
     text: str
 
 
-_NamedRow: TypeAlias = tuple[tuple[int, int], Row, str]
-_Named: TypeAlias = tuple[tuple[int, int], list[_NamedRow]]
+NamedRow: TypeAlias = tuple[tuple[int, int], Row, str]
+Named: TypeAlias = tuple[tuple[int, int], list[NamedRow]]
 """A part of a reply by its offsets, and the names of rows in it with theirs."""
 
 
-def _clauses(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[_Clause]:
     """Yield the clauses of rows."""
     for part, found in parts:
         one_row = len({row.place for _, row, _ in found}) == 1
         for piece, inside in [(part, found)] if one_row else _stretches(prose.text, part, found):
-            yield _clause(prose, inside[0][1], piece, [span for span, _, _ in inside])
+            yield clause_of(prose, inside[0][1], piece, [span for span, _, _ in inside])
 
 
-def _clauses_behind(prose: Prose, parts: Sequence[_Named]) -> Iterator[_Clause]:
+def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[_Clause]:
     """Yield the text behind each name, up to the next one."""
     for part, found in parts:
         ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
         for ((_, start), row, _), end in zip(found, ends, strict=True):
-            yield _clause(prose, row, (start, max(start, end)), ())
+            yield clause_of(prose, row, (start, max(start, end)), ())
 
 
-def _pieces(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
-    """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
-    cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
-    for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
-        yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
-
-
-def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> Iterator[_Named]:
+def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
     """Yield the pieces of a clause from the name of one row to that of the next: `A-1: 12 EUR, A-2: 3 EUR`.
 
     Nothing if a number stands before the first name, or none behind a name: the numbers may then belong to the next name.
@@ -288,7 +279,7 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[_NamedRow]) -> 
         yield from zip(pieces, runs, strict=True) if all(told) else ()
 
 
-def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
+def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
     """Return the clauses of statements and the lines of tables that name rows."""
     plain = folded(prose.text)
     named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
@@ -297,7 +288,7 @@ def _named(prose: Prose, table: Sequence[Row]) -> list[_Named]:
     spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
     parts = dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span))
-    found: list[_Named] = []
+    found: list[Named] = []
     for start, end in parts:
         own = itertools.takewhile(lambda one: one[0][0] < end, named[bisect.bisect_left(named, start, key=_start) :])  # noqa: B023
         if inside := [one for one in own if one[0][1] <= end]:
@@ -319,7 +310,7 @@ def folded(text: str) -> str:
     return "".join(plain if len(plain := bare(letter)) == 1 else letter for letter in lowered)
 
 
-def _start(named: _NamedRow) -> int:
+def _start(named: NamedRow) -> int:
     return named[0][0]
 
 
@@ -336,7 +327,7 @@ def places(text: str, name: str) -> Iterator[tuple[int, int]]:
         start = text.find(name, end)
 
 
-def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
+def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
     start, end = span
     text = prose.text[start:end]
     for first, last in ((first - start, last - start) for first, last in names if start <= first and last <= end):
@@ -344,33 +335,7 @@ def _clause(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple
     return _Clause(row, start, end, text)
 
 
-def misplaced(turn: Turn) -> Contradiction | None:
-    """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
-    prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
-    for text in good:
-        for table in tables(text):
-            if not table[0].names:
-                continue
-            parts = _named(prose, table) or _named(prose, _by_clock(table))
-            found = (
-                _invented_name(prose, table, [*turn.told, *turn.results])
-                or _all_alike(prose, table)
-                or _mixed(prose, parts)
-                or _listed_alike(prose, parts)
-                or _stated_in_turn(prose, parts)
-                or _exchanged(prose, text, parts)
-                or _wrong_clause(turn, good, text, table, list(_clauses(prose, parts)))
-            )
-            if found is not None:
-                return found
-        fields = _fields_by_key(text) if len(text) <= LONGEST else ()
-        clauses = list(_clauses_behind(prose, _named(prose, fields)))
-        if found := _wrong_clause(turn, good, text, fields, clauses, by_key=True):
-            return found
-    return None
-
-
-def _wrong_clause(
+def wrong_clause(
     turn: Turn,
     good: Sequence[str],
     text: str,
@@ -419,7 +384,7 @@ def _is_of_mean(prose: Prose, clause: _Clause) -> bool:
     return _PHRASES["mean"].search(prose.masked, start, clause.start) is not None
 
 
-def _invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
+def invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
     """Return a code of the form of a column's codes that no text has, in a reply that lists the rows."""
     for names in zip(*(row.names for row in table), strict=False):
         forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
@@ -493,7 +458,7 @@ def _value_of_another(
             or not portions.isdisjoint(_ratios([value], own))
         ):
             continue
-        if is_said(value, clause.text, texts):
+        if is_said(value, clause.text, texts) or _is_multiple(value, own):
             continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
         shown = clause.text[value.start : value.end]
@@ -520,6 +485,15 @@ def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Da
     """Yield the data of each column of a row: a value of the row may be a share or a difference in one of them."""
     for column in {datum.column for datum in own}:
         yield [datum for datum in pool if datum.column == column]
+
+
+def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
+    """Return True if a value is a small multiple of one of its row: the price of three nights."""
+    amounts = (mine.value if mine.value.unit is not None else mine.value._replace(unit=value.unit) for mine in own)
+    return any(simple_ratio(value, amount, 1) in range(2, _MULTIPLE) for amount in amounts)
+
+
+_MULTIPLE = 13
 
 
 def _form(value: Value, text: str) -> str:
@@ -696,105 +670,3 @@ def holds(text: str, word: str) -> bool:
 def lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
-
-
-def _exchanged(prose: Prose, text: str, parts: Sequence[_Named]) -> Contradiction | None:
-    """Return a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
-
-    The values and the names of rows are paired in their order. Each value is in one row only.
-    """
-    for part, found in parts:
-        rows = [row for _, row, _ in {row.place: (at, row, name) for at, row, name in reversed(found)}.values()][::-1]
-        clause = _clause(prose, rows[0], part, [span for span, _, _ in found])
-        told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
-        if len(rows) < 2 or len(told) != len(rows):
-            continue
-        own = {row.place: own_data(row, text) for row in rows}
-        homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
-        if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
-            datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
-            return Contradiction(*part, against)
-    return None
-
-
-# --- several rows in one clause ----------------------------------------------------------------------------------------
-
-
-def _mixed(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
-    """Return a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
-
-    Each column is in the clause with one row. With several values the clause is a list of rows.
-    """
-    for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
-        clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
-        if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
-            continue
-        whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
-        columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
-        if _PHRASES["negates"].search(clause) or any(len(places) > 1 for places in columns.values()):
-            continue
-        for column, row, name in whole:
-            other = next((one for number, one, _ in whole if one is not row and number != column), None)
-            alone = all(number == column for number, one, _ in whole if one is row)
-            if other is None or not alone or name in map(str, other.cells.values()):
-                continue
-            if not holds(clause, other.names[column]):
-                named = next(number for number, one, _ in whole if one is other)
-                against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
-                return Contradiction(*part, against)
-    return None
-
-
-def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
-    """Return "all are open" if a row is closed."""
-    for sentence in statements(prose):
-        for line in _CLAUSE.findall(sentence.masked):
-            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
-                continue
-            against = None if pattern_of("except").search(line) else _opposite(line, table)
-            if against is not None and not any(holds(line, name) for row in table for name in row.names):
-                return Contradiction(*sentence.span, against)
-    return None
-
-
-def _listed_alike(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
-    """Return "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
-    for part, found in parts:
-        ends = itertools.pairwise(span for span, _, _ in found)
-        text = prose.text[slice(*part)]
-        if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
-            continue
-        rows = (
-            []
-            if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
-            else [row for _, row, _ in found]
-        )
-        if against := _opposite(text, rows):
-            return Contradiction(*part, against)
-    return None
-
-
-def _stated_in_turn(prose: Prose, parts: Sequence[_Named]) -> Contradiction | None:
-    """Return a piece between commas about one row that has the opposite state: "the gate is open, the door is open"."""
-    for part, found in parts:
-        cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
-        for start, end in itertools.pairwise(cuts) if len(cuts) > 2 else ():
-            rows = {row.place: row for span, row, _ in found if start <= span[0] and span[1] <= end}
-            text = prose.text[start:end]
-            if len(rows) != 1 or _PHRASES["relates"].search(text) or pattern_of("except").search(text):
-                continue
-            if against := _opposite(text, rows.values()):
-                return Contradiction(start, end, against)
-    return None
-
-
-_COMMA = re.compile(r"[,，、](?!\d)")
-
-
-def _opposite(text: str, rows: Iterable[Row]) -> str | None:
-    return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
-
-
-_BETWEEN_NAMES = 9
-"""Characters between two names of an enumeration: ` and the `."""

@@ -186,7 +186,7 @@ _NAMING = frozenset(f"{string.ascii_letters}{string.digits}_./#@\\&")
 """Characters before the digits of a name, a path or an id."""
 _NO_END = re.compile(r"[A-Za-z0-9_@#]|[.,/:]\d|-\w")
 """What follows the digits of a name, a date, a version or a longer number."""
-_PER = re.compile(r"/(?:s|sec|min|h|hr|kg|m|l|mL|dl)\b")
+_PER = re.compile(r"/(?:s|sec|min|h|hr|kg|m|l|L|mL|dl|dL|100)\b")
 FIRST_UNSPACED = "\u3040"
 """The first sign of the scripts that put no blanks between words: in `1時間20分` the number goes on after its unit."""
 _LONGEST_LEAD = 6
@@ -222,7 +222,7 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     scale = _units()[1].get((scaled if len(scaled) <= 2 else scaled.lower()), 1.0) if scaled else 1.0
     spelled = spelled or (lead["lead"] or "").strip(_SPACE)
     unit = unit_of(spelled.replace("\u00a0", " ").replace("\u202f", " ")) if spelled else None
-    if unit is not None and unit.dimension == "length" and _PER.match(text, end):
+    if unit is not None and unit.dimension in ("length", "mass", "volume") and _PER.match(text, end):
         return None  # `549 km/s`: another unit, which is not in the table
     readings, decimals = _readings(digits)
     sign = -1.0 if lead["sign"] else 1.0

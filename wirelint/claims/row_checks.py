@@ -1,0 +1,167 @@
+"""Sentences about rows of a result: one row in a clause, or several that are joined, listed or exchanged."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from wirelint import lexicon
+from wirelint.claims.derivation import derived_from
+from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.grounding import is_telling, statements
+from wirelint.claims.rows import (
+    Named,
+    NamedRow,
+    Row,
+    by_clock,
+    clause_of,
+    clauses_behind,
+    clauses_of,
+    fields_by_key,
+    holds,
+    invented_name,
+    named_rows,
+    own_data,
+    side_by_side,
+    tables,
+    wrong_clause,
+)
+from wirelint.claims.states import opposite_state, pattern_of
+from wirelint.claims.values import LONGEST, values, without_moments
+from wirelint.text.prose import Prose
+
+_PHRASES = lexicon.Phrases("grounding")
+_CLAUSE = re.compile(r"[^;；\n]+")
+
+
+def misplaced(turn: Turn) -> Contradiction | None:
+    """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
+    prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
+    for text in good:
+        for table in tables(text):
+            if not table[0].names:
+                continue
+            parts = named_rows(prose, table) or named_rows(prose, by_clock(table))
+            found = (
+                invented_name(prose, table, [*turn.told, *turn.results])
+                or _all_alike(prose, table)
+                or _mixed(prose, parts)
+                or _listed_alike(prose, parts)
+                or _stated_in_turn(prose, parts)
+                or _exchanged(prose, text, parts)
+                or wrong_clause(turn, good, text, table, list(clauses_of(prose, parts)))
+            )
+            if found is not None:
+                return found
+        fields = fields_by_key(text) if len(text) <= LONGEST else ()
+        clauses = list(clauses_behind(prose, named_rows(prose, fields)))
+        if found := wrong_clause(turn, good, text, fields, clauses, by_key=True):
+            return found
+    return None
+
+
+def _exchanged(prose: Prose, text: str, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
+
+    The values and the names of rows are paired in their order. Each value is in one row only.
+    """
+    for part, found in parts:
+        rows = [row for _, row, _ in {row.place: (at, row, name) for at, row, name in reversed(found)}.values()][::-1]
+        clause = clause_of(prose, rows[0], part, [span for span, _, _ in found])
+        told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
+        if len(rows) < 2 or len(told) != len(rows):
+            continue
+        own = {row.place: own_data(row, text) for row in rows}
+        homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
+        if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
+            datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
+            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
+            return Contradiction(*part, against)
+    return None
+
+
+def _pieces(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
+    """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
+    cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
+    for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
+        yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
+
+
+def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
+
+    Each column is in the clause with one row. With several values the clause is a list of rows.
+    """
+    for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
+        clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
+        if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
+            continue
+        whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
+        columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
+        if _PHRASES["negates"].search(clause) or any(len(places) > 1 for places in columns.values()):
+            continue
+        for column, row, name in whole:
+            other = next((one for number, one, _ in whole if one is not row and number != column), None)
+            alone = all(number == column for number, one, _ in whole if one is row)
+            if other is None or not alone or name in map(str, other.cells.values()):
+                continue
+            if not holds(clause, other.names[column]):
+                named = next(number for number, one, _ in whole if one is other)
+                against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
+                return Contradiction(*part, against)
+    return None
+
+
+def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
+    """Return "all are open" if a row is closed."""
+    for sentence in statements(prose):
+        for line in _CLAUSE.findall(sentence.masked):
+            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
+                continue
+            against = None if pattern_of("except").search(line) else _opposite(line, table)
+            if against is not None and not any(holds(line, name) for row in table for name in row.names):
+                return Contradiction(*sentence.span, against)
+    return None
+
+
+def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
+    for part, found in parts:
+        ends = itertools.pairwise(span for span, _, _ in found)
+        text = prose.text[slice(*part)]
+        if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
+            continue
+        rows = (
+            []
+            if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
+            else [row for _, row, _ in found]
+        )
+        if against := _opposite(text, rows):
+            return Contradiction(*part, against)
+    return None
+
+
+def _stated_in_turn(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a piece between commas about one row that has the opposite state: "the gate is open, the door is open"."""
+    for part, found in parts:
+        cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
+        for start, end in itertools.pairwise(cuts) if len(cuts) > 2 else ():
+            rows = {row.place: row for span, row, _ in found if start <= span[0] and span[1] <= end}
+            text = prose.text[start:end]
+            if len(rows) != 1 or _PHRASES["relates"].search(text) or pattern_of("except").search(text):
+                continue
+            if against := _opposite(text, rows.values()):
+                return Contradiction(start, end, against)
+    return None
+
+
+_COMMA = re.compile(r"[,，、](?!\d)")
+
+
+def _opposite(text: str, rows: Iterable[Row]) -> str | None:
+    return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
+
+
+_BETWEEN_NAMES = 9
+"""Characters between two names of an enumeration: ` and the `."""
