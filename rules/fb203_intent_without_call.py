@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.claims import evidence
-from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
@@ -20,7 +19,7 @@ from wirelint.claims.announcements import (
 from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
-from wirelint.claims.side_effects import acts_loosely, acts_outside, looks_up, mends
+from wirelint.claims.side_effects import acts_loosely, acts_on, acts_outside, looks_up, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
 from wirelint.lexicon import Phrases
@@ -32,10 +31,6 @@ from wirelint.text import prose
 _PHRASES = Phrases("intent")
 _BRIEF = 240
 _LAST_WORDS = 400
-
-
-_OUTSIDE: frozenset[Kind] = frozenset({"send", "book", "delete", "control"})
-"""Kinds of action that are impossible within a reply."""
 
 
 class IntentWithoutCall(Rule):
@@ -137,13 +132,9 @@ class IntentWithoutCall(Rule):
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None and looks_up(found, words, able):
             fitting = next((one for one in able if one.kinds & {"search", "read"}), None)
-        if (
-            fitting is None
-            and found.at_once
-            and found.kinds & _OUTSIDE
-            and shared_words(found.object, _spoken(request))
-        ):
-            fitting = next((one for one in able if one.kinds & found.kinds & _OUTSIDE), None)
+        if fitting is None and found.at_once and acts_on(found, _spoken(request)):
+            acting = [one for one in able if one.kinds - {"search", "read"} or not one.kinds]
+            fitting = next((one for one in able if one.kinds & found.kinds), next(iter(acting), None))
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None and _PHRASES["tries"].match(found.verb):

@@ -16,7 +16,7 @@ from itertools import pairwise
 from wirelint import lexicon
 from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, words_of
 from wirelint.claims.announcements import Announcement
-from wirelint.claims.claims import Claim
+from wirelint.claims.claims import Claim, shared_words
 from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
 from wirelint.model import Tool
 from wirelint.text.prose import Prose
@@ -188,6 +188,16 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     if heads_text(found.object) or is_thought(found.object) or not able.topics & _LOOKED_AT:
         return False
     return _PHRASES["thing"].match(found.object) is not None
+
+
+def acts_on(found: Announcement, spoken: str) -> bool:
+    """Return True if an action at once is on two things that the conversation names, and no work on a text.
+
+    `spoken`: the texts of the conversation.
+    """
+    if is_given(found.object) or is_thought(found.object) or heads_text(found.object) or _ANSWERS.search(found.object):
+        return False
+    return len(shared_words(found.object, spoken)) > 1
 
 
 _ANSWERS = re.compile(r"[:：]\s*\S")
