@@ -342,10 +342,10 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
 
 def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contradiction | None:
     """Return "no CRC errors" where a result has `"errors": {"crc": 1284}`: a number under two keys, by both words."""
-    said = particulars(" ".join(_WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]))
+    said = {word.casefold().rstrip("s") for word in _WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]}
     for fact in turn.good if len(said) == _TELLING else ():
         for datum in data(fact.result.text):
-            path = particulars(" ".join(" ".join(name_words(key)) for key in datum.place.split("/")[-2:]))
+            path = {word.rstrip("s") for key in datum.place.split("/")[-2:] for word in name_words(key)}
             if datum.column != "#" and path == said and datum.value.readings[0] > 0:
                 return Contradiction(
                     *sentence.span, f"the result has {datum.place} = {datum.value.shown}: {fact.shown}", *SURE

@@ -234,13 +234,15 @@ def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
     amounts = [abs(one.readings[0]) for one in others if one.unit == value.unit]
     if len(amounts) > _MOST_SUMMED:
         return True
+    most = _MOST_OF_ONE if len(set(amounts)) <= _FEW_AMOUNTS else 1  # "two chairs (€40 each) and a table (€120)"
     sums = {0.0}
-    for amount in amounts:
-        sums |= {round(one + amount, 4) for one in sums}
+    for amount in set(amounts) if most > 1 else amounts:
+        sums |= {round(one + count * amount, 4) for one in sums for count in range(1, most + 1)}
     return any(same(abs(goal), one, value.step) for goal in value.readings for one in sums)
 
 
 _MOST_SUMMED = 12
+_FEW_AMOUNTS, _MOST_OF_ONE = 3, 9
 
 
 def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> list[float]:
@@ -326,6 +328,8 @@ def added_rows(turn: Turn) -> Contradiction | None:
                 continue
             line, words = lines[strange[0]], names[strange[0]]
             if not words or any(word in known or _PHRASES["total"].search(word) for word in words):
+                continue
+            if any(map(_PHRASES["labels"].search, words)):
                 continue
             lead = leads[strange[0]]
             rest = line["item"][lead.end() if lead is not None else 0 :]

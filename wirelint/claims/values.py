@@ -222,7 +222,7 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     scale = _units()[1].get((scaled if len(scaled) <= 2 else scaled.lower()), 1.0) if scaled else 1.0
     spelled = spelled or (lead["lead"] or "").strip(_SPACE)
     unit = unit_of(spelled.replace("\u00a0", " ").replace("\u202f", " ")) if spelled else None
-    if unit is not None and unit.dimension in ("length", "mass", "volume") and _PER.match(text, end):
+    if unit is not None and unit.dimension in ("length", "mass") and _PER.match(text, end):
         return None  # `549 km/s`: another unit, which is not in the table
     readings, decimals = _readings(digits)
     sign = -1.0 if lead["sign"] else 1.0
