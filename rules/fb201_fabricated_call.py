@@ -20,7 +20,7 @@ from wirelint.claims.order_check import (
     ordered,
     performed,
 )
-from wirelint.claims.reported import reported_beside_lookups, reported_done
+from wirelint.claims.reported import is_dialogue, reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.claims.ungrounded import invented_reference
@@ -170,7 +170,7 @@ def _is_users_own(part: Text, claim: Claim, words: str) -> bool:
 def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) -> tuple[Text, Claim, Ability] | None:
     """Return a report that repeats the user's order as done. `used`: the tools of the turn."""
     for part in choice.parts:
-        if isinstance(part, Text) and REDACTED not in part.text:
+        if isinstance(part, Text) and REDACTED not in part.text and not is_dialogue(part.text):
             read, able = prose.read(part.text), abilities(request.tools)
             found = reported_done(read, request, able, used) or reported_beside_lookups(read, request, able, used)
             if found is not None:
@@ -193,7 +193,7 @@ def _with_reference(
 
 def _may_hold_claim(text: str) -> bool:
     """Return True if a text may hold a claim: a short text in any form, a long one only with a subject."""
-    return REDACTED not in text and (len(text) <= _LONGEST_TERSE or may_claim(text))
+    return REDACTED not in text and not is_dialogue(text) and (len(text) <= _LONGEST_TERSE or may_claim(text))
 
 
 def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> Iterator[tuple[Text, Claim, Ability]]:

@@ -342,7 +342,9 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
 
 def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contradiction | None:
     """Return "no CRC errors" where a result has `"errors": {"crc": 1284}`: a number under two keys, by both words."""
-    said = {word.casefold().rstrip("s") for word in _WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]}
+    said = {
+        word.casefold().rstrip("s") for word in _WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]
+    }
     for fact in turn.good if len(said) == _TELLING else ():
         for datum in data(fact.result.text):
             path = {word.rstrip("s") for key in datum.place.split("/")[-2:] for word in name_words(key)}
@@ -370,7 +372,11 @@ def _held(text: str, noun: frozenset[str]) -> Iterator[tuple[str, str]]:
 
 def filled_gaps(turn: Turn) -> Contradiction | None:
     """Return "your return has the number DV-20931" where the result has `"return": null`."""
-    lacking = [(key, fact) for fact in turn.known for key in _NULL.findall(fact.result.text[:LONGEST])]
+    known = "\n".join(fact.result.text[:LONGEST] for fact in turn.known)
+    filled = set(_NOT_NULL.findall(known))
+    lacking = [
+        (key, fact) for fact in turn.known for key in _NULL.findall(fact.result.text[:LONGEST]) if key not in filled
+    ]
     given = Given(turn.request, [], turn.prose)
     for sentence in statements(turn.prose) if lacking else ():
         own = particulars(sentence.masked)
@@ -381,6 +387,8 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
 
 
 _NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')
+_NOT_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*(?!null\b|\s)')
+"""The key of a value that another row may lack."""
 
 
 def _means(key: str, words: frozenset[str]) -> bool:

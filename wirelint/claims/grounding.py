@@ -162,6 +162,8 @@ def displaced(turn: Turn) -> Contradiction | None:
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
+        if _is_counted(one, replaced, said):
+            continue
         value = one.value if one.value.unit else one.value._replace(unit=replaced.value.unit)
         computed = any(is_computed(value, known) for known in (sources, steps, beside))
         if computed or _is_rate(one, said, [*pool, *alike], given):
@@ -174,6 +176,18 @@ def displaced(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
+    """Return True if a value is a datum times a whole number of its sentence, or the sum of other values of the reply."""
+    counts = {
+        int(other.readings[0]) for other in values(one.sentence.masked) if other.is_whole and other.readings[0] < _MANY
+    }
+    if simple_ratio(one.value, datum.value, 1) in counts - {0, 1}:
+        return True  # "3 tins, €95.70"
+    amounts = [other.value.readings[0] for other in said if other is not one and other.value.unit == one.value.unit][:8]
+    parts = (part for size in range(2, len(amounts) + 1) for part in itertools.combinations(amounts, size))
+    return any(same(goal, sum(part), one.value.step) for part in parts for goal in one.value.readings)
 
 
 def _given_rates(turn: Turn) -> list[float]:

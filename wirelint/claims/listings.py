@@ -210,8 +210,8 @@ def wrong_total(turn: Turn) -> Contradiction | None:
             if value.unit is None and _OTHER_UNIT.match(text, value.end):
                 continue
             near = (
-                text[max(start, value.start - _BEFORE_TOTAL) : value.start],
-                text[value.end : value.end + _BEHIND_TOTAL],
+                text[max(start, value.start - _BEFORE_TOTAL) : value.start].rpartition("\n")[2],
+                text[value.end : value.end + _BEHIND_TOTAL].partition("\n")[0],
             )
             heads = text[start:end].rstrip("* ").endswith((":", "："))  # "You spent €262 on:", and the list
             if not (heads or any(map(_PHRASES["total"].search, near))) or is_said(value, text, turn.told):
@@ -391,6 +391,8 @@ def added_items(turn: Turn) -> Contradiction | None:
         # One number alone, as in a plan or a recipe, may be the model's own.
         few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
         if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
+            continue
+        if any(_PHRASES[key].search(line["item"]) for key in ("labels", "total", "mean")):
             continue
         if not _follows(line["item"], pool, given_dates):
             return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")

@@ -51,6 +51,8 @@ def reported_done(
         del told[-1]  # "Shall I tell the others?"
     if any(sentence.question for sentence in told) or _PHRASES["not_yet"].search(prose.masked):
         return None
+    if not english and "\n>" in prose.text:
+        return None  # a text that the reply wrote
     if not is_order(words) if english else used or any(map(_denies_act, told)):
         return None  # "I have written it, and sent nothing"
     given, least = particulars(words), ECHO
@@ -82,6 +84,14 @@ def reported_done(
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, sentence.start, sentence.end), one
     return None
+
+
+_SPEAKER = re.compile(r"^\W*[^\W\d_]{3,15}:\W", re.MULTILINE)
+
+
+def is_dialogue(text: str) -> bool:
+    """Return True if two lines or more begin with the name of a speaker."""
+    return len(_SPEAKER.findall(text)) > 1
 
 
 def _finished(text: str) -> re.Match[str] | None:

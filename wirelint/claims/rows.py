@@ -454,7 +454,7 @@ def _value_of_another(
             or is_bound(value, clause.text)
             or derived_from(value, own)
             or is_computed(value, [*own, *beside])
-            or _is_left(value, own, asked)
+            or _is_left(value, [*own, *beside], asked)
             or not portions.isdisjoint(_ratios([value], own))
         ):
             continue
@@ -639,6 +639,8 @@ def _code_of_key(clause: _Clause) -> str | None:
     """
     for key, cell in clause.row.cells.items() if _PHRASES["compares"].search(clause.text) is None else ():
         code, word = str(cell), name_words(key)[-1:]
+        if holds(clause.text, code):
+            continue
         if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
             continue
         if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:

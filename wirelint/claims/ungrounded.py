@@ -90,9 +90,17 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         found = _finder_for(sentence, finders, given, asked_for, at_once)
         if found is None and needs_tool and given.has_measure(sentence):
             found = finders[0]
-        if found is not None and not sentence.question and is_about_this_case(sentence):
+        if found is not None and not sentence.question and is_about_this_case(sentence) and not _defines(sentence):
             return sentence, found.tool
     return None
+
+
+def _defines(sentence: Sentence) -> bool:
+    """Return True for a sentence about things of a kind: "A troy ounce is 31.1 g"."""
+    return _OF_KIND.match(sentence.masked) is not None
+
+
+_OF_KIND = re.compile(r"\W*(?:An?|One) (?:[\w-]+ ){1,3}(?:is|are|has|equals|weighs|contains|makes|takes|holds)\b")
 
 
 def _sent_before(request: Request) -> Iterator[str]:
