@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, stem, words_of
 from wirelint.claims.derivation import (
+    MOST_DATA,
     NEAR,
     STOP,
     GivenDates,
@@ -548,27 +549,25 @@ def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
 
 def _of_other_day(turn: Turn, given: GivenDates) -> Contradiction | None:
     """Return a sentence that retells an object of a result, but for its only date, in place of which it has another."""
-    objects = [one for text in turn.returned for one in _objects(object_of(text), 0)]
-    for sentence in statements(turn.prose):
-        told = list(dates(sentence.masked)) if objects else []
-        if (
-            len(told) != 1
-            or any(told[0].agrees(one) for one in given.dates)
-            or _speaks_of_durations(sentence, sentence.start + told[0].start)
-        ):
+    objects: list[tuple[Date, list[str]]] = []
+    for one in itertools.chain.from_iterable(_objects(object_of(text), 0) for text in turn.returned):
+        cells = [str(cell).casefold() for cell in one.values() if isinstance(cell, (str, int, float))]
+        own = [date for cell in cells for date in dates(cell)]
+        if len(own) == 1:
+            objects.append((own[0], [cell for cell in cells if len(cell) >= _CELL]))
+    for sentence in statements(turn.prose) if 0 < len(objects) <= MOST_DATA else ():
+        told, line = list(dates(sentence.masked)), sentence.masked.casefold()
+        if len(told) != 1 or any(told[0].agrees(one) for one in given.dates):
             continue
-        for one in objects:
-            cells = [
-                str(cell) for cell in one.values() if isinstance(cell, (str, int, float)) and cell not in (True, False)
-            ]
-            own = [date for cell in cells for date in dates(cell)]
-            if len(own) != 1 or sum(len(cell) >= _CELL and holds(sentence.masked, cell) for cell in cells) < _TELLING:
+        if _speaks_of_durations(sentence, sentence.start + told[0].start):
+            continue
+        for own_date, cells in objects:
+            if sum(cell in line and holds(line, cell) for cell in cells) < _TELLING:
                 continue
-            if not given.spans.longer and days_apart(told[0], own[0]) not in given.spans.counts:
+            if not given.spans.longer and days_apart(told[0], own_date) not in given.spans.counts:
                 shown = sentence.masked[told[0].start : told[0].end]
-                return Contradiction(
-                    *sentence.span, f"the date {shown!r} is in no result, and that of the object is left out"
-                )
+                against = f"the date {shown!r} is in no result, and that of the object is left out"
+                return Contradiction(*sentence.span, against)
     return None
 
 

@@ -26,7 +26,7 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import is_telling, statements
+from wirelint.claims.grounding import MOST_STATED, is_telling, statements
 from wirelint.claims.rows import (
     MOST_ROWS,
     NAME_WORD,
@@ -41,7 +41,7 @@ from wirelint.claims.rows import (
     tables,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Value, clocks, dates, same, values, without_moments
+from wirelint.claims.values import Date, Value, clocks, dates, same, values, without_moments
 from wirelint.model import Json
 from wirelint.text.remembered import remembered
 
@@ -62,9 +62,11 @@ def mixed_lines(turn: Turn) -> Contradiction | None:
     """Return a line of a list that has the words and values of different rows, if other lines retell one row each."""
     lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
     for text in [*turn.returned, *side_by_side(turn.known)] if len(lines) > 1 else ():
-        elsewhere = _Elsewhere(turn, text)
         for table in tables(text):
-            told = [_told(line["item"], table, text, elsewhere) for line in lines]
+            retold = _Retold(turn, text, table)
+            if retold.is_too_long:
+                return None
+            told = [retold.by(line["item"]) for line in lines]
             whole = [line for line, cells in zip(lines, told, strict=True) if len(cells) > 1 and _of_one_row(cells)]
             mixed = [
                 (line, cells)
@@ -84,70 +86,62 @@ _Cells = Mapping[str, Mapping[str, set[str]]]
 """What a line repeats of a table: for each piece of its text the rows that have it, each with its columns."""
 
 
-class _Elsewhere:
-    """What the conversation has outside of one result, from where a line may have it too."""
+class _Retold:
+    """A table with what the lines of a reply are searched for, read once, and what the conversation has outside of it."""
 
-    def __init__(self, turn: Turn, text: str) -> None:
-        self._texts = [*turn.told, *(other for other in turn.results if other != text)]
-        self.dates = GivenDates([*turn.told, *turn.results])
-        self.minutes = GivenDates(self._texts)
+    def __init__(self, turn: Turn, text: str, table: Sequence[Row]) -> None:
+        told = [*turn.told, *(other for other in turn.results if other != text)]
+        self._elsewhere = told
+        self._given = GivenDates([*turn.told, *turn.results])
+        self._minutes = GivenDates(told)
+        self.is_too_long = self._given.are_too_many
+        self._words: list[tuple[str, str, str]] = []
+        self._moments: list[tuple[str, str, tuple[Date, ...], frozenset[int]]] = []
+        for row in table:
+            for key, cell in _words_of(row):
+                days, times = tuple(dates(cell)), frozenset(clock.minutes for clock in clocks(cell))
+                word = folded(cell)
+                if days or times:
+                    self._moments.append((row.place, key, days, times))
+                elif len(word) >= _SHORTEST - (_CODE.fullmatch(word) is not None):
+                    self._words.append((row.place, key, word))
+        self._numbers = {row.place: own_data(row, text) for row in table}
+        inside = {datum.place for own in self._numbers.values() for datum in own}
+        self._outside = [datum for datum in data(text) if datum.place not in inside and datum.column != "#"]
 
-    def has(self, word: str) -> bool:
-        return any(holds(text, word) for text in self._texts)
-
-
-def _told(line: str, table: Sequence[Row], text: str, elsewhere: _Elsewhere) -> _Cells:
-    """Return what a line repeats of a table. What is outside of the table too is left out."""
-    found: dict[str, dict[str, set[str]]] = {}
-    plain = folded(line)
-    for row in table:
-        for key, cell in _words_of(row):
-            word = folded(cell)
-            if (
-                len(word) < _SHORTEST - (_CODE.fullmatch(word) is not None)
-                or word not in plain
-                or next(dates(word), None)
-                or next(clocks(word), None)
-            ):
+    def by(self, line: str) -> _Cells:
+        """Return what a line repeats of the table. What is outside of the table too is left out."""
+        found: dict[str, dict[str, set[str]]] = {}
+        plain = folded(line)
+        for place, key, word in self._words:
+            if word not in plain or next(places(plain, word), None) is None:
                 continue
             alone = NAME_WORD.fullmatch(word) is not None
-            if next(places(plain, word), None) and (not alone or lists(plain, word)) and not elsewhere.has(word):
-                found.setdefault(word, {}).setdefault(row.place, set()).add(key)
-    for word in [one for one in found if any(one != other and one in other for other in found)]:
-        del found[word]  # `hub` of `Porto hub`
-    for date in dates(line):
-        owners = [(row, key) for row, key, cell in _cells(table) if any(date.agrees(one) for one in dates(cell))]
-        if sum(date.agrees(one) for one in elsewhere.dates.dates) == len(owners):
-            for row, key in owners:
-                found.setdefault(line[date.start : date.end], {}).setdefault(row.place, set()).add(key)
-    for clock in clocks(line):
-        if clock.minutes not in elsewhere.minutes.minutes:
-            for row, key, cell in _cells(table):
-                if any(clock.minutes == one.minutes for one in clocks(cell)):
-                    found.setdefault(line[clock.start : clock.end], {}).setdefault(row.place, set()).add(key)
-    stated = [value for value in without_moments(line) if is_telling(value, line) and not value.ranges]
-    pool = data(text) if stated else ()
-    rows = {row.place: own_data(row, text) for row in table} if stated else {}
-    inside = {datum.place for own in rows.values() for datum in own}
-    for value in stated:
-        if any(datum.place not in inside and datum.column != "#" for datum in derived_from(value, pool)):
-            continue
-        shown = line[value.start : value.end]
-        for place, own in rows.items():
-            if columns := {datum.column for datum in own if equals(value, datum.value)}:
-                found.setdefault(shown, {}).setdefault(place, set()).update(columns)
-        for place, own in rows.items() if shown in found else ():
-            if is_computed(value, own):
-                found[shown].setdefault(place, set())
-    return found
-
-
-def _cells(table: Sequence[Row]) -> Iterator[tuple[Row, str, str]]:
-    """Yield the cells of a table that may hold a date or a time of day."""
-    for row in table:
-        for key, cell in row.cells.items():
-            if isinstance(cell, str) and _DIGIT.search(cell):
-                yield row, key, cell
+            if (not alone or lists(plain, word)) and not any(holds(text, word) for text in self._elsewhere):
+                found.setdefault(word, {}).setdefault(place, set()).add(key)
+        for word in [one for one in found if any(one != other and one in other for other in found)]:
+            del found[word]  # `hub` of `Porto hub`
+        for date in dates(line):
+            owners = [(place, key) for place, key, days, _ in self._moments if any(date.agrees(one) for one in days)]
+            if sum(date.agrees(one) for one in self._given.dates) == len(owners):
+                for place, key in owners:
+                    found.setdefault(line[date.start : date.end], {}).setdefault(place, set()).add(key)
+        for clock in clocks(line):
+            if clock.minutes not in self._minutes.minutes:
+                for place, key, _, times in self._moments:
+                    if clock.minutes in times:
+                        found.setdefault(line[clock.start : clock.end], {}).setdefault(place, set()).add(key)
+        for value in without_moments(line):
+            if value.ranges or not is_telling(value, line) or derived_from(value, self._outside):
+                continue
+            shown = line[value.start : value.end]
+            for place, own in self._numbers.items():
+                if columns := {datum.column for datum in own if equals(value, datum.value)}:
+                    found.setdefault(shown, {}).setdefault(place, set()).update(columns)
+            for place, own in self._numbers.items() if shown in found else ():
+                if is_computed(value, own):
+                    found[shown].setdefault(place, set())
+        return found
 
 
 def _are_exchanged(lines: Sequence[_Cells]) -> bool:
@@ -203,7 +197,7 @@ def wrong_total(turn: Turn) -> Contradiction | None:
     known += [
         as_datum(value) for other in (turn.order, *(fact.arguments for fact in turn.known)) for value in values(other)
     ]
-    stated = [one for one in without_moments(text) if not one.ranges]
+    stated = [one for one in without_moments(text) if not one.ranges][:MOST_STATED]
     spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
     for start, end in spans if len(known) < MOST_DATA else ():
         for value in (one for one in stated if start <= one.start < end and is_telling(one, text)):

@@ -86,7 +86,7 @@ def reported_done(
     return None
 
 
-_SPEAKER = re.compile(r"^\W*[^\W\d_]{3,15}:\W", re.MULTILINE)
+_SPEAKER = re.compile(r"^[ \t*_>-]{0,8}[^\W\d_]{3,15}:[ *]", re.MULTILINE)
 
 
 def is_dialogue(text: str) -> bool:
@@ -133,7 +133,9 @@ def reported_beside_lookups(
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
     for sentence in prose.sentences:
-        if sentence.question or negates(sentence) or not is_about_this_case(sentence):
+        if sentence.question or len(sentence.masked) > LONGEST_ORDER or negates(sentence):
+            continue
+        if not is_about_this_case(sentence):
             continue
         done = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
@@ -177,13 +179,15 @@ def _is_brief_order(prose: Prose, request: Request) -> bool:
         return True  # "Fatto!"
     known = [*(one.text for one in request.messages), *(one.text for one in request.results)]
     known += [call.arguments.text for call in request.calls]
-    return all(any(figure in text for text in known) for figure in _FIGURE.findall(prose.text))
+    figures = _FIGURE.findall(prose.text)
+    return len(figures) <= _MOST_FIGURES and all(any(figure in text for text in known) for figure in figures)
 
 
 def _last_answer(request: Request) -> str:
     return next((one.text for one in reversed(request.messages) if one.role == "assistant" and one.text), "")
 
 
+_MOST_FIGURES = 16
 _FIGURE = re.compile(r"\d\d+")
 _SHOWS = re.compile(r"[:：]\s*\S")
 """What follows may be the product, which the model made by itself."""

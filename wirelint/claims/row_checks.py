@@ -146,7 +146,7 @@ def _stated_in_turn(prose: Prose, parts: Sequence[Named]) -> Contradiction | Non
     """Return a piece between commas about one row that has the opposite state: "the gate is open, the door is open"."""
     for part, found in parts:
         cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
-        for start, end in itertools.pairwise(cuts) if len(cuts) > 2 else ():
+        for start, end in itertools.pairwise(cuts) if 2 < len(cuts) <= _MOST_PIECES else ():
             rows = {row.place: row for span, row, _ in found if start <= span[0] and span[1] <= end}
             text = prose.text[start:end]
             if len(rows) != 1 or _PHRASES["relates"].search(text) or pattern_of("except").search(text):
@@ -156,6 +156,7 @@ def _stated_in_turn(prose: Prose, parts: Sequence[Named]) -> Contradiction | Non
     return None
 
 
+_MOST_PIECES = 32
 _COMMA = re.compile(r"[,，、](?!\d)")
 
 
