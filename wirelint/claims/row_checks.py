@@ -132,10 +132,10 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         text = prose.text[slice(*part)]
         if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
             continue
-        rows = (
-            []
+        rows: Iterable[Row] = (
+            ()
             if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
-            else [row for _, row, _ in found]
+            else {row.place: row for _, row, _ in found}.values()
         )
         if against := _opposite(text, rows):
             return Contradiction(*part, against)
