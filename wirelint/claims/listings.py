@@ -83,7 +83,7 @@ def mixed_lines(turn: Turn) -> Contradiction | None:
 
 
 _Cells = Mapping[str, Mapping[str, set[str]]]
-"""What a line repeats of a table: for each piece of its text the rows that have it, each with its columns."""
+"""The pieces of a line that are in a table, each with the rows and the columns in which it is."""
 
 
 class _Retold:

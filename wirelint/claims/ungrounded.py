@@ -96,7 +96,7 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
 
 
 def _defines(sentence: Sentence) -> bool:
-    """Return True for a sentence about things of a kind: "A troy ounce is 31.1 g"."""
+    """Return True if a sentence is about all things of one name, which a model knows: "A troy ounce is 31.1 g"."""
     return _OF_KIND.match(sentence.masked) is not None
 
 
