@@ -40,19 +40,13 @@ UNNUMBERED = chunk(call("find", "c_1")).replace(b'"index": 0, "id"', b'"id"').re
 SILENT_ENTRY = {"tool_calls": [{"index": 0, "function": False}]}
 MISNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"argument": "{}"}}]}
 UNNAMED_ENTRY = {"tool_calls": [{"index": 0, "function": {"arguments": ': "9"}'}}]}
+EMPTY_ENTRY = {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}
 LATE_ENTRY = {"tool_calls": [{"index": 0, "id": "c_2", "function": {"arguments": "8"}}]}
 MESSAGE_START = b'event: message_start\ndata: {"type":"message_start","message":{"id":"m_1","content":[]}}\n '
 PARTED_START = MESSAGE_START + block("start", content_block={"type": "thinking", "thinking": "", "signature": ""})
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "find", "arguments": "{}"}
 OUTPUT = [{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]
 DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item": CALL}, done=False)
-SEARCH = {
-    "type": "tool_search_call",
-    "id": "tsc_1",
-    "call_id": "call_1",
-    "execution": "client",
-    "arguments": {"pier": 9},
-}
 ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
 ADDED = build.sse({"type": "response.output_item.added", "output_index": 0, "item": CALL}, done=False)
 OTHER = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "call_id": "call_2"}}
@@ -137,6 +131,15 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
             block("delta", 2, delta={"type": "input_json_delta", "partial_json": "7"}),
         ],
     ),
+    "empty arguments twice, of a call without a name before another": (
+        CHAT,
+        "m",
+        [
+            chunk(EMPTY_ENTRY),
+            chunk(EMPTY_ENTRY),
+            chunk({"tool_calls": [{**call("find", "c_1")["tool_calls"][0], "index": 1}]}),
+        ],
+    ),
     "an entry without a function, of a removed call": (CHAT, "m", [ROWING, chunk(SILENT_ENTRY), END]),
     "a call whose name comes in pieces, each with the id": (
         CHAT,
@@ -171,11 +174,6 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         CHAT,
         "m",
         [chunk(UNNAMED_ENTRY).strip() + b"\n:\n" + chunk({}, "chatcmpl-2", "tool_calls").strip() + b"\n"],
-    ),
-    "a call of a type of its own, whose arguments break its schema": (
-        RESPONSES,
-        "m",
-        [build.sse({"type": "response.output_item.done", "output_index": 0, "item": SEARCH}, done=False).encode()],
     ),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),
@@ -238,9 +236,6 @@ def assert_repaired_once(url: str, model: str, pieces: list[bytes], tools: tuple
     shape = {"type": "object"}
     tool = {"type": "function", "parameters": shape, "input_schema": shape}
     asked["tools"] = [{**tool, "name": name, "function": {"name": name, "parameters": shape}} for name in tools]
-    if url == RESPONSES:
-        strings = {"type": "object", "properties": {"piers": {"type": "array", "items": {"type": "string"}}}}
-        asked["tools"].append({"type": "tool_search", "execution": "client", "parameters": strings})
     headers = {"anthropic-version": "2023-06-01"} if url == MESSAGES else {}
     request = {"url": url, "headers": headers, "body": json.dumps(asked)}
     response = {"headers": {"content-type": "application/json" if url == GEMINI else "text/event-stream"}, "body": ""}

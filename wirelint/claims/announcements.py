@@ -249,7 +249,7 @@ def announced_verb(prose: Prose, verbs: Iterable[str] | None) -> Announcement | 
     said = (match["base"] or match["ing"]).lower()
     if verbs is None:
         return None if said[:_ROOT] in _STAYS else _announce(prose, last, frozenset(), said, match.end())
-    for verb in verbs or ():
+    for verb in verbs:
         if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
             return _announce(prose, last, frozenset(), verb, match.end())
     return None

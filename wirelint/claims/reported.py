@@ -86,12 +86,13 @@ def reported_done(
     return None
 
 
-_SPEAKER = re.compile(r"^[ \t*_>-]{0,8}[^\W\d_]{3,15}:[ *]", re.MULTILINE)
+_SPEAKER = re.compile(r"^(?:> ?)?(?:\*\*|__)?([^\W\d_]{3,15}):[ *_]", re.MULTILINE)
 
 
 def is_dialogue(text: str) -> bool:
-    """Return True if two lines or more begin with the name of a speaker."""
-    return len(_SPEAKER.findall(text)) > 1
+    """Return True if lines begin with the names of speakers, of which one speaks twice; fields are named once."""
+    names = _SPEAKER.findall(text)
+    return 1 < len(set(names)) < len(names)
 
 
 def _finished(text: str) -> re.Match[str] | None:
@@ -120,13 +121,8 @@ def reported_beside_lookups(
     All calls of the conversation only looked something up, so that none of them did it.
     """
     words, called = last_words(request), {call.name for call in request.calls}
-    earlier = [ability(tool) for tool in request.tools if tool.name in called]
     idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
-    if (
-        not idle
-        or len(earlier) < len(called)
-        or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier)
-    ):
+    if not idle or not _has_only_looked_up(request):
         return None
     if not used or asks_for_text(words) or "?" in words or len(words) > LONGEST_ORDER:
         return None
@@ -170,9 +166,7 @@ def _is_brief_order(prose: Prose, request: Request) -> bool:
         return False
     if _PHRASES["done"].search(words):
         return False  # a report of the user: "Ya he reiniciado el router"
-    names = {call.name for call in request.calls}
-    earlier = [ability(tool) for tool in request.tools if tool.name in names]
-    if len(earlier) < len(names) or any(not one.kinds or one.kinds - {"search", "read"} for one in earlier):
+    if not _has_only_looked_up(request):
         return False
     opening = next((one.masked for one in prose.sentences), "")
     if opening.strip(" .!").isalpha() and _PHRASES["done"].search(opening):
@@ -181,6 +175,13 @@ def _is_brief_order(prose: Prose, request: Request) -> bool:
     known += [call.arguments.text for call in request.calls]
     figures = _FIGURE.findall(prose.text)
     return len(figures) <= _MOST_FIGURES and all(any(figure in text for text in known) for figure in figures)
+
+
+def _has_only_looked_up(request: Request) -> bool:
+    """Return True if all calls of the conversation are of declared tools that search or read."""
+    names = {call.name for call in request.calls}
+    called = [ability(tool) for tool in request.tools if tool.name in names]
+    return len(called) == len(names) and all(one.kinds and one.kinds <= {"search", "read"} for one in called)
 
 
 def _last_answer(request: Request) -> str:

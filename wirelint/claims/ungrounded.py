@@ -124,11 +124,12 @@ def invented_reference(prose: Prose, request: Request) -> Sentence | None:
     if len(prose.text) > LONGEST_REPLY or asks_for_text(last_words(request)) or is_unseen(request):
         return None
     done = [one for one in statements(prose) if not negates(one) and _is_done(one)]
+    given = Given(request, [], prose)
     for found in _REFERENCE.finditer(prose.text) if done else ():
-        if next(dates(found[0]), None) or _PHRASES["reference"].search(prose.text[: found.start()][-_LEAD:]) is None:
+        lead = prose.text[max(found.start() - _LEAD, 0) : found.start()]
+        if next(dates(found[0]), None) or _PHRASES["reference"].search(lead) is None:
             continue
         sentence = next((one for one in prose.sentences if one.start <= found.start() < one.end), None)
-        given = Given(request, [], prose)
         if sentence is not None and not sentence.question and not given.knows(found[0]):
             return sentence
     return None
