@@ -146,7 +146,7 @@ def test_each_form_has_a_sign_and_is_looked_for_in_linear_time() -> None:
     took: dict[str, float] = {}
     for form in forms():
         begin = time.process_time()
-        for text in ((form.prefix or f"a{form.anchor}") * 2000, f"{form.prefix}{'a1' * 3000} " * 2):
+        for text in ((form.prefix or f"a{form.anchor}") * 600, f"{form.prefix}{'a1' * 900} " * 2):
             list(find_tokens(text))
             harmless(text)
         took[form.name + form.prefix] = time.process_time() - begin

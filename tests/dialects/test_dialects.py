@@ -325,7 +325,7 @@ def test_settled_blocks_are_final(vectors: list[Vector]) -> None:
     """At every cut, settled blocks are those of the whole text, and the others begin after the open place."""
     for vector in vectors:
         size = len(vector.text)
-        settles(vector, vector.text, sampled(range(size + 1), 4))
+        settles(vector, vector.text, sampled(range(size + 1), 2))
         settles(vector, f"Some words.\n{vector.text}", sampled(range(12, size + 13, 5), 1))
         settles(vector, f"{vector.text}\nSome words, and more of them.", sampled(range(size, size + 31), 1))
 

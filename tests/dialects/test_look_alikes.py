@@ -15,6 +15,7 @@ import pytest
 
 from tests.build import APIS, REGISTRY, Talk, User, as_record, some
 from tests.fixes.drive import run
+from tests.selection import sampled
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 
@@ -45,7 +46,7 @@ def test_no_leak_is_reported(topic: str) -> None:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_no_byte_is_changed(topic: str) -> None:
-    for number, row in enumerate(TOPICS[topic]):
+    for number, row in sampled([*enumerate(TOPICS[topic])], 12):
         api, streamed = APIS[number % len(APIS)], number % 4 < 2
         record = talk(row).record(api, streamed)
         result = run(record)

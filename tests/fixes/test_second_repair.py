@@ -49,6 +49,7 @@ OUTPUT = [{"type": "reasoning", "id": "rs_1", "summary": []}, CALL]
 DONE = build.sse({"type": "response.output_item.done", "output_index": 1, "item": CALL}, done=False)
 ENDED = build.sse({"type": "response.completed", "response": {"id": "r_1", "output": OUTPUT}}, done=False)
 ADDED = build.sse({"type": "response.output_item.added", "output_index": 0, "item": CALL}, done=False)
+MISNAMED = ADDED.replace('"find"', '"fin\'d"')
 OTHER = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "call_id": "call_2"}}
 UNPLACED = build.sse({name: value for name, value in OTHER.items() if name != "output_index"}, done=False).encode()
 TWO_LINES = [ADDED.encode(), *(build.sse(OTHER, done=False).encode().strip() + one for one in (b"\nt: x\n", b"\n\n"))]
@@ -174,6 +175,16 @@ BODIES: dict[str, tuple[str, str, list[bytes]]] = {
         CHAT,
         "m",
         [chunk(UNNAMED_ENTRY).strip() + b"\n:\n" + chunk({}, "chatcmpl-2", "tool_calls").strip() + b"\n"],
+    ),
+    "a finish reason after the terminator, in a document that is no JSON": (
+        CHAT,
+        "m",
+        [chunk(call("findfind", "c_1")), b"data: [DONE]\n\n", END.replace(b"chatcmpl-1", b"chatcmpl-\\ud8001")],
+    ),
+    "another id and another name at the end of a Responses call": (
+        RESPONSES,
+        "m",
+        [MISNAMED.encode(), build.sse(OTHER, done=False).encode()],
     ),
     "two terminators as one event without an end": (CHAT, "m", [b"data: [DONE]\ndata: [DONE]\n"]),
     "an id without its prefix, a name that ends in `\\r`": (CHAT, "kimi-k2", [chunk(call("row", "row:0")), END]),

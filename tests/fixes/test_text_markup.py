@@ -128,7 +128,7 @@ def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(case: Case) -> None:
     for api in rotated([OPENAI, ANTHROPIC], case.text):
-        for first, step in two_pieces(case.text, 2):
+        for first, step in two_pieces(case.text, 1):
             passed = passes(case, api, first=first, step=step)
             assert passed.said == expected(case, api), first
             assert passed.changed == bool(case.calls)

@@ -131,9 +131,9 @@ def test_no_call_for_100_kb_takes_long(unit: str, way: str, monkeypatch: pytest.
 @pytest.mark.parametrize("unit", ["**", "\n> ", '\\"', "<|tools_suffix|>", " Action:`"])
 def test_deltas_of_a_character_take_few_steps(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = adversarial.Case(Shape("", unit), "repair", "openai.chat", "text", 1)
-    case.measure(2_000)
+    case.measure(500)
     monkeypatch.setattr(adversarial, "Cost", _Steps)
-    size = 4_000
+    size = 1_500
     cost = some(case.measure(size))
     assert cost.total < _ONE_DELTA * size
     assert cost.longest < _ONE_CALL / 8

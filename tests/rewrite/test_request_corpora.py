@@ -13,7 +13,7 @@ import pytest
 from tests import shared
 from tests.build import REGISTRY, as_record, read
 from tests.rules.case import expand, fires, in_form, silent
-from tests.selection import rotated
+from tests.selection import rotated, sampled
 from wirelint.apis import APIS
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
@@ -40,9 +40,11 @@ def _judged(records: Sequence[Mapping[str, Any]]) -> tuple[Engine, Exchange, byt
 
 @pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
 def test_all_rules_together_leave_nothing_to_do(rule: Rule) -> None:
-    for id_, _, case in (*silent([rule]), *(fires([rule]) if rule in RULES else ())):
-        forms = [form for form in case.forms if not form[1]]
-        for label, records in expand(case.case, [*forms[:1], *rotated(forms[1:], id_)]):
+    well = [(id_, case.case, case.forms) for id_, _, case in silent([rule])]
+    wrong = [(id_, case.case, case.forms) for id_, _, case in fires([rule])]
+    for id_, case, every in (*well, *wrong) if rule in RULES else sampled(well):
+        forms = [form for form in every if not form[1]]
+        for label, records in expand(case, [*forms[:1], *rotated(forms[1:], id_)]):
             with in_form(f"{id_} {label}"):
                 _leaves_nothing_to_do(records)
 

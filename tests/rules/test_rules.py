@@ -11,7 +11,7 @@ import pytest
 from tests.build import REGISTRY, lint
 from tests.cuts import findings_at_cuts
 from tests.rules.case import Fires, cases, expand, fires, in_form, silent
-from tests.selection import is_complete, rotated
+from tests.selection import is_complete, rotated, sampled
 from wirelint.registry import shipped, summary
 from wirelint.rule import Finding, Rule
 
@@ -26,10 +26,11 @@ EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.nam
 
 @EACH
 def test_must_fire_at_every_cut(rule: Rule) -> None:
-    """In every form, whole; one form, with `--all` each, byte by byte, with `--all` at other places too."""
+    """In every form, whole; of 60 cases one form byte by byte. With `--all` each form of each case, at other places too."""
+    cut_cases = sampled([id_ for id_, _, _ in fires([rule])], 60)
     for id_, _, expected in fires([rule]):
         runs = list(expand(expected.case, expected.forms))
-        cut = rotated(runs, id_)
+        cut = rotated(runs, id_) if id_ in cut_cases else ()
         for run in runs:
             label, records = run
             with in_form(f"{id_}: {label}"):

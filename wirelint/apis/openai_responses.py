@@ -513,10 +513,16 @@ class Reader(ReplyReader):
         """Append an id or a name that differs from the one before. `anew`: the item was announced again."""
         block = self._blocks[one.pointer]
         id_, name = self._labels[block]
-        if (one.id and one.id != id_) or (one.name and one.name != name):
-            self._labels[block] = (one.id or id_, one.name or name)
-            # The number of the item identifies the call: a repeated name starts no other one.
-            self.out.append(CallUpdate(block, index, one.id, one.name if anew or one.name != name else None, frame))
+        other_id, other_name = bool(one.id and one.id != id_), bool(one.name and one.name != name)
+        self._labels[block] = (one.id or id_, one.name or name)
+        if anew and (other_id or other_name):
+            self.out.append(CallUpdate(block, index, one.id, one.name, frame))
+            return
+        # The number of the item identifies the call: another id and another name, told apart, start no other one.
+        if other_id:
+            self.out.append(CallUpdate(block, index, one.id, None, frame))
+        if other_name:
+            self.out.append(CallUpdate(block, index, None if other_id else one.id, one.name, frame))
 
     def _delta(self, pointer: str, words: str, frame: Frame) -> None:
         block = self._blocks[pointer]

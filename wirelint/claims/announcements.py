@@ -156,7 +156,7 @@ _SOON_HEADS = tuple(
     for table in SOON
 )
 """The first words of the verbs of a language; None for languages that join words."""
-_ELIDED = re.compile(r"\b[dlDL]['’]")
+_ELIDED = re.compile(r"\b[djlDJL]['’]")
 _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in verb.split(" ")[:1])
 
 

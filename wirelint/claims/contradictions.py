@@ -37,6 +37,7 @@ from wirelint.claims.grounding import (
     particulars,
     retold_errors,
     statements,
+    wrong_unit,
 )
 from wirelint.claims.listings import added_items, added_rows, mixed_lines, wrong_cells, wrong_total
 from wirelint.claims.row_checks import misplaced
@@ -256,7 +257,8 @@ def denied_items(turn: Turn) -> Contradiction | None:
     says_key = (key in states() and holds(none.masked, key)) or state is not None
     if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
         return None
-    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True):
+    denial = _PHRASES["none_exists"].search(none.masked)
+    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True, denial=denial[0] if denial else ""):
         return None
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
     keys = particulars(" ".join(_KEY.findall(text)))
@@ -329,11 +331,12 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
         denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
         for none in denials:
             noun = next(filter(None, none.groups()), "")
+            nouns = [noun, _COUNT_NOUNS.get(noun.casefold(), noun)]
             if found := _denied_below(turn, sentence, none):
                 return found
-            if len(noun) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
+            if len(nouns[-1]) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
                 continue
-            held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, particulars(noun))]
+            held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, nouns)]
             if held and all(number not in _ZEROS for _, number, _ in held):
                 key, number, fact = held[0]
                 against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
@@ -363,11 +366,12 @@ _ZEROS = frozenset({"0", "0.0", "[]", "null", "None"})
 _OF_COUNTS = frozenset({"count", "total", "number", "num"})
 
 
-def _held(text: str, noun: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keys whose only word is a form of a noun, each with its number or the beginning of its list: `[{`."""
+def _held(text: str, nouns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys whose only word is a form of one of the nouns, with their numbers or beginnings of lists: `[{`."""
+    roots = [*map(particulars, nouns)]
     for one in _HELD.finditer(text):
         words = [word for word in name_words(one["key"]) if unit_of(word) is None and word not in _OF_COUNTS]
-        if len(words) == 1 and particulars(words[0]) == noun:
+        if len(words) == 1 and particulars(words[0]) in roots:
             yield one["key"], one["number"] or "".join(one["list"].split())
 
 
@@ -422,6 +426,7 @@ _STATE_COUNT = re.compile(
     rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{'|'.join(_NUMERALS)})) "
     r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"
 )
+_COUNT_NOUNS = {word: noun for noun, words in _PHRASES.table("count_nouns").items() for word in words.split()}
 _SHORTEST_NOUN = 5
 
 
@@ -653,7 +658,7 @@ def contradictions(
         checks += [
             retold_errors,
             filled_gaps,
-            *[displaced] * numbers,
+            *[displaced, wrong_unit] * numbers,
             *[wrong_cells, misplaced, mixed_lines] * readable,
             opposite_states,
         ]

@@ -75,7 +75,38 @@ def data(text: str) -> tuple[Datum, ...]:
     document = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
     if isinstance(document, (dict, list)):
         return tuple(itertools.islice(_of_json(document, (), frozenset()), MOST_DATA))
+    lines = table_lines(text)
+    if lines and not any(cell[0].isdigit() for cell in lines[0][1]):
+        return tuple(itertools.islice(_of_table(lines), MOST_DATA))
     return tuple(itertools.islice(_of_lines(text), MOST_DATA))
+
+
+def table_lines(text: str) -> list[tuple[int, list[str]]]:
+    """Return the cells of each line with its number if all lines have equally many, two at least: `plan,count`.
+
+    The first line is the heading. Lines without letters and digits, as below a heading, are no lines of the table.
+    """
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
+    for separator in _SEPARATORS if 2 < len(lines) <= MOST_ROWS else ():
+        cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
+        if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
+            return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
+    return []
+
+
+MOST_ROWS = 60
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
+
+
+def _of_table(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Datum]:
+    heading = lines[0][1]
+    for number, cells in lines[1:]:
+        words = words_in(" ".join(cells))
+        for key, cell in zip(heading, cells, strict=True):
+            for value in values(cell) if _TIME_OF_DAY.fullmatch(cell) is None else ():
+                told = value if value.unit else value._replace(unit=_unit_of_key(key))
+                yield Datum(told, words | _key_words((key,)), f"line {number}", key)
 
 
 def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), column: str = "") -> Iterator[Datum]:

@@ -178,6 +178,32 @@ def displaced(turn: Turn) -> Contradiction | None:
     return None
 
 
+def wrong_unit(turn: Turn) -> Contradiction | None:
+    """Return a number of a result in another unit of its dimension: "38 km/h" where the result has `"wind_mph": 38`.
+
+    Units of bytes are not compared: a kilobyte may be 1000 or 1024 of them.
+    """
+    pool = [datum for text in turn.results for datum in data(text)]
+    for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
+        value, unit = one.value, one.value.unit
+        if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
+            continue
+        alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
+        if any(datum.value.unit is None or datum.value.unit.dimension != unit.dimension for datum in alike):
+            continue
+        if any(equals(value, datum.value) for datum in pool) or is_said(value, turn.prose.masked, turn.told):
+            continue
+        if alike and not is_computed(value, [datum for datum in pool if is_of_kind(value, datum.value)]):
+            shown = turn.prose.text[value.start : value.end]
+            against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
+            return Contradiction(*one.sentence.span, against)
+    return None
+
+
+_TELLING_NUMBER = 10
+"""Numbers from which on two amounts hardly are the same by chance."""
+
+
 def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
     """Return True if a value is a datum times a whole number of its sentence, or the sum of other values of the reply."""
     counts = {
@@ -589,12 +615,13 @@ def _is_about_this_case(text: str) -> bool:
     return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", text)) is None
 
 
-def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = frozenset()) -> bool:
+def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = frozenset(), denial: str = "") -> bool:
     """Return True if a text admits a failure, or that it rests on the model's own knowledge.
 
     `sad`: "unfortunately" alone admits nothing. `made`: nor do the things of a tool: "your issue", of `create_issue`.
+    `denial`: nor does the denial of hits, "couldn't find any".
     """
-    text = _PHRASES["no_fault"].sub(" ", prose.masked)
+    text = _PHRASES["no_fault"].sub(" ", prose.masked.replace(denial, " ") if denial else prose.masked)
     text = (
         _PHRASES["own_thing"].sub(lambda one: " " if one["thing"].lower() in made else one[0], text) if made else text
     )

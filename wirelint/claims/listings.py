@@ -15,6 +15,7 @@ from wirelint import lexicon
 from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
     MOST_DATA,
+    MOST_ROWS,
     Datum,
     GivenDates,
     as_datum,
@@ -28,7 +29,6 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import MOST_STATED, is_telling, statements
 from wirelint.claims.rows import (
-    MOST_ROWS,
     NAME_WORD,
     TABLE_LINE,
     Row,

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeAlias
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES, bare
 from wirelint.claims.derivation import (
+    MOST_ROWS,
     STOP,
     Datum,
     GivenDates,
@@ -35,6 +36,7 @@ from wirelint.claims.derivation import (
     is_said,
     simple_ratio,
     spans_of,
+    table_lines,
 )
 from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
@@ -50,7 +52,6 @@ from wirelint.text.prose import Prose
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
-MOST_ROWS = 60
 _LONGEST_NAME = 60
 _LONGEST_WORD = 30
 _SHORT = 2
@@ -59,7 +60,6 @@ _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _CLAUSE = re.compile(r"[^;；\n]+")
 TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
@@ -79,7 +79,6 @@ _SHORTEST_KEY = 4
 _LONGEST_CODE = 3
 NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
-_SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -104,19 +103,9 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
 
 def _columns(text: str) -> Iterator[tuple[Row, ...]]:
     """Yield the table of a text whose lines have equal numbers of cells: `plan,count`, `starter,148`."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
-    for separator in _SEPARATORS if 2 < len(lines) <= MOST_ROWS else ():
-        cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
-        if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
-            objects = [
-                {
-                    key: float(cell) if _DECIMAL.fullmatch(cell) else cell
-                    for key, cell in zip(cells[0], row, strict=True)
-                }
-                for row in cells[1:]
-            ]
-            yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
-            return
+    if lines := table_lines(text):
+        objects = [dict(zip(lines[0][1], map(_number_or_text, cells), strict=True)) for _, cells in lines[1:]]
+        yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
 
 
 def _number_or_text(cell: str) -> Json:
@@ -465,8 +454,9 @@ def _value_of_another(
         alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
         columns = {datum.column for datum in alike} - {"#"}
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
-        if columns and telling and not related:
-            mine = next((datum for datum in lacking if datum.column in columns), None)
+        if columns and not related:
+            same = (datum for datum in lacking if datum.column in columns)
+            mine = next((datum for datum in same if telling or _is_beside_key(value, datum, clause.text)), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
@@ -544,6 +534,11 @@ def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
         alike = is_of_kind(value, datum.value) or value.unit is None or datum.value.unit is None
         return alike and one < _ALIKE * other < _ALIKE**2 * one
+    return _is_beside_key(value, datum, text)
+
+
+def _is_beside_key(value: Value, datum: Datum, text: str) -> bool:
+    """Return True if a word of the key of a datum is near a value: `pulse 64`."""
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
     words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(datum.column))
     return any(len(word) > 3 and word in near for word in words)

@@ -75,7 +75,7 @@ class Framing(PassingRewriter):
             return ()  # it follows the end, or ends the stream again
         if self._pieces:
             return self._join(event)
-        if isinstance(event, (Other, StreamViolation)) and self._is_piece(event.frame):
+        if isinstance(event, (Other, StreamViolation)) and not self._is_dropped(event) and self._is_piece(event.frame):
             self._pieces = [event]
             self._size = len(event.frame.raw) if event.frame is not None else 0
             return ()
