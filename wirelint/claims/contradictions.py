@@ -34,14 +34,15 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_admission,
     negates,
+    other_amount,
     particulars,
     retold_errors,
     statements,
     wrong_unit,
 )
-from wirelint.claims.listings import added_items, added_rows, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
 from wirelint.claims.row_checks import misplaced
-from wirelint.claims.rows import holds, tables
+from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
@@ -240,9 +241,9 @@ def denied_items(turn: Turn) -> Contradiction | None:
     if len(turn.known) > 1 or fact.outcome.error or fact.outcome.empty:
         return None
     none = next((one for one in turn.sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
-    if none is None or len(text) > LONGEST or text.lstrip()[:1] not in ("[", "{"):
+    if none is None or len(text) > LONGEST:
         return None
-    document = decode_json(text)
+    document = decode_json(text) if text.lstrip()[:1] in ("[", "{") else [dict(row.cells) for row in _only_table(text)]
     items = document if isinstance(document, list) else [*document.values()] if isinstance(document, dict) else []
     listed = items if isinstance(document, list) else next((one for one in items if isinstance(one, list)), [])
     if not listed or [] in items:
@@ -254,20 +255,25 @@ def denied_items(turn: Turn) -> Contradiction | None:
     )
     key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
     state = _state_in(none.masked, listed)
+    is_named = bool(named) or state is not None
     says_key = (key in states() and holds(none.masked, key)) or state is not None
     if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
         return None
     denial = _PHRASES["none_exists"].search(none.masked)
-    if not named or _may_not_match(fact) or is_admission(turn.prose, sad=True, denial=denial[0] if denial else ""):
+    if not is_named or _may_not_match(fact) or is_admission(turn.prose, sad=True, denial=denial[0] if denial else ""):
         return None
     # "No open tickets", of a list of tickets: the model may have read which of them are open.
-    keys = particulars(" ".join(_KEY.findall(text)))
+    keys = particulars(" ".join([*_KEY.findall(text), *(key for row in _only_table(text) for key in row.cells)]))
     narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
     narrowing -= particulars(state or "")
     if _PHRASES["others"].search(none.masked) or narrowing - own:
         return None
     retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(state or ""))
     return None if retells else Contradiction(*none.span, fact.shown)
+
+
+def _only_table(text: str) -> tuple[Row, ...]:
+    return next(iter(tables(text)), ())
 
 
 def _without(text: str, arguments: str) -> str:
@@ -437,7 +443,7 @@ def wrong_counts(turn: Turn) -> Contradiction | None:
     fact = looking[0]
     for sentence in turn.sentences:
         stated = _reported_count(sentence, fact)
-        if stated is None or stated <= max(fact.outcome.counts):
+        if stated is None or stated <= max(fact.outcome.counts) or stated in _column_sums(fact.result.text):
             continue
         if fact.outcome.counts == {0} and _PHRASES["recalled"].search(sentence.masked):
             continue
@@ -445,6 +451,14 @@ def wrong_counts(turn: Turn) -> Contradiction | None:
             paged = _PHRASES["paged"].search(fact.result.text)
             return None if paged else Contradiction(*sentence.span, fact.shown)
     return None
+
+
+def _column_sums(text: str) -> set[float]:
+    """Return the sums of the numbers under each key of a result: 73 parcels at three stops."""
+    sums: dict[str, float] = {}
+    for datum in data(text):
+        sums[datum.column] = sums.get(datum.column, 0.0) + datum.value.readings[0]
+    return {*sums.values()}
 
 
 def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
@@ -658,8 +672,8 @@ def contradictions(
         checks += [
             retold_errors,
             filled_gaps,
-            *[displaced, wrong_unit] * numbers,
-            *[wrong_cells, misplaced, mixed_lines] * readable,
+            *[displaced, wrong_unit, other_amount] * numbers,
+            *[wrong_cells, misplaced, mixed_lines, added_names] * readable,
             opposite_states,
         ]
         checks += [displaced_moments, altered_codes, added_items, added_rows, wrong_total] if numbers else []

@@ -82,19 +82,48 @@ def data(text: str) -> tuple[Datum, ...]:
 
 
 def table_lines(text: str) -> list[tuple[int, list[str]]]:
-    """Return the cells of each line with its number if all lines have equally many, two at least: `plan,count`.
+    """Return the cells of each line of a table with its number: `plan,count`, or columns that blanks align.
 
-    The first line is the heading. Lines without letters and digits, as below a heading, are no lines of the table.
+    The first line is the heading. Lines before it, of a title, and one after the table do not count, nor do lines without
+    letters and digits, as below a heading.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
-    for separator in _SEPARATORS if 2 < len(lines) <= MOST_ROWS else ():
+    if not 2 < len(lines) <= MOST_ROWS:
+        return []
+    for separator in _SEPARATORS:
         cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
+    for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
+        aligned = _aligned([line for _, line in lines[first:last]])
+        if aligned:
+            return [(number, row) for (number, _), row in zip(lines[first:last], aligned, strict=True)]
     return []
 
 
+def _aligned(lines: Sequence[str]) -> list[list[str]]:
+    """Return the cells of lines whose columns stand below one another, three at least; else nothing.
+
+    A column begins behind a place that is blank in all lines, and has a heading.
+    """
+    width = max(map(len, lines), default=0)
+    if len(lines) <= 2 or width > _WIDEST:
+        return []
+    wide = [line.ljust(width) for line in lines]
+    blank = [all(line[at] == " " for line in wide) for at in range(width)]
+    starts = [at for at in range(width) if not blank[at] and (at == 0 or blank[at - 1])]
+    edges: list[int] = []
+    for start, end in itertools.pairwise([*starts, width]):
+        if wide[0][start:end].strip():
+            edges.append(start)
+    if len(edges) < _FEWEST_COLUMNS or edges[0] != starts[0]:
+        return []
+    rows = [[line[start:end].strip() for start, end in itertools.pairwise([*edges, width])] for line in wide]
+    return rows if all(row[0] and row[1] for row in rows) else []
+
+
 MOST_ROWS = 60
+_MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 3, 200, 3
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 

@@ -232,7 +232,8 @@ def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
     sums = {0.0}
     for amount in set(amounts) if most > 1 else amounts:
         sums |= {round(one + count * amount, 4) for one in sums for count in range(1, most + 1)}
-    return any(same(abs(goal), one, value.step) for goal in value.readings for one in sums)
+    exact = value.step == 1 and all(amount.is_integer() for amount in amounts)
+    return any(same(abs(goal), one, 0.0 if exact else value.step) for goal in value.readings for one in sums)
 
 
 _MOST_SUMMED = 12
@@ -373,7 +374,8 @@ def added_items(turn: Turn) -> Contradiction | None:
     if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
         return None
     returned = frozenset[str]().union(*map(_tokens, turn.returned))
-    retold = [line for line in lines if len(_tokens(line["item"]) & returned) > 1]
+    shared = [(line, _tokens(line["item"]) & returned) for line in lines]
+    retold = [line for line, words in shared if len(words) > 1 or any(map(_LONG_NUMBER.fullmatch, words))]
     if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
         return None
     forms = {_numbers(line["item"]) for line in retold}
@@ -391,6 +393,29 @@ def added_items(turn: Turn) -> Contradiction | None:
         if not _follows(line["item"], pool, given_dates):
             return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
     return None
+
+
+def added_names(turn: Turn) -> Contradiction | None:
+    """Return an item of a list under a marked name that no text has: `**left-pad**`, beside names of the results.
+
+    The name is that of a thing, with a sign or a capital within, so that it is no heading such as "Total".
+    """
+    found = list(_MARKED_ITEM.finditer(turn.prose.text))
+    known = "\n".join([*turn.told, *turn.results]).casefold() if len(found) >= _FEWEST_ITEMS else ""
+    unknown = [one for one in found if one["name"].casefold() not in known]
+    if not known or len(unknown) != 1 or asks_for_text(turn.order) or not _THING.fullmatch(unknown[0]["name"]):
+        return None
+    others = [one["name"] for one in found if one is not unknown[0]]
+    if not all(any(name.casefold() in text.casefold() for text in turn.returned) for name in others):
+        return None
+    return Contradiction(*unknown[0].span("name"), f"no result and no message has it: {turn.known[-1].shown}")
+
+
+_MARKED_ITEM = re.compile(
+    r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\*\*|`)(?P<name>[^*`\n]{2,40})(?:\*\*|`)", re.MULTILINE
+)
+_THING = re.compile(r"(?=\S*(?:[-_./@\d]|[a-z][A-Z]))[\w./@-]+")
+_LONG_NUMBER = re.compile(r"\d{3,}")
 
 
 @remembered

@@ -55,7 +55,10 @@ def misplaced(turn: Turn) -> Contradiction | None:
             if found is not None:
                 return found
         fields = fields_by_key(text) if len(text) <= LONGEST else ()
-        clauses = list(clauses_behind(prose, named_rows(prose, fields)))
+        parts = named_rows(prose, fields)
+        if found := _exchanged(prose, text, parts):
+            return found
+        clauses = list(clauses_behind(prose, parts))
         if found := wrong_clause(turn, good, text, fields, clauses, by_key=True):
             return found
     return None
@@ -74,8 +77,13 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[Named]) -> Contradiction
             continue
         own = {row.place: own_data(row, text) for row in rows}
         homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
-        if all(len(each) == 1 and each[0][0] != row.place for each, row in zip(homes, rows, strict=True)):
-            datum, shown = homes[0][0][1], clause.text[told[0].start : told[0].end]
+        if any(len(each) != 1 for each in homes):
+            continue
+        moved = [(each[0], row.place) for each, row in zip(homes, rows, strict=True) if each[0][0] != row.place]
+        if len(moved) > 1 and {place for (place, _), _ in moved} == {place for _, place in moved}:
+            datum = moved[0][0][1]
+            value = next(one for one, each in zip(told, homes, strict=True) if each[0] == moved[0][0])
+            shown = clause.text[value.start : value.end]
             against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
             return Contradiction(*part, against)
     return None
@@ -130,7 +138,8 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     for part, found in parts:
         ends = itertools.pairwise(span for span, _, _ in found)
         text = prose.text[slice(*part)]
-        if len(found) < 2 or any(second[0] - first[1] > _BETWEEN_NAMES for first, second in ends):
+        between = (_IN_BRACKETS.sub("", prose.text[first[1] : second[0]]) for first, second in ends)
+        if len(found) < 2 or any(len(one) > _BETWEEN_NAMES for one in between):
             continue
         rows: Iterable[Row] = (
             ()
@@ -164,5 +173,6 @@ def _opposite(text: str, rows: Iterable[Row]) -> str | None:
     return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
 
 
+_IN_BRACKETS = re.compile(r"\([^()]{0,40}\)")
 _BETWEEN_NAMES = 9
 """Characters between two names of an enumeration: ` and the `."""

@@ -65,7 +65,7 @@ _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
-_NAMING = re.compile(r"[^\W\d_]|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
+_NAMING = re.compile(r"[^\W\d_]|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 _FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
@@ -137,6 +137,10 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
         named = {key: one for key, one in document.items() if isinstance(one, dict)}
         if 1 < len(named) == len(document) <= MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
             yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
+        if 1 < len(document) <= MOST_ROWS and all(str(one).casefold() in states() for one in document.values()):
+            yield tuple(
+                Row((" ".join(name_words(key)),), {key: one}, f"{place}/{key}") for key, one in document.items()
+            )
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
 
@@ -194,7 +198,7 @@ def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str,
 def _key_names(key: str) -> tuple[str, ...]:
     """Return how a reply may name a key: `last payment` of `last_payment_eur`, `average` of `avg`."""
     words = [word for word in name_words(key) if unit_of(word) is None and unit_of(word.upper()) is None]
-    words = [word for word in words if word not in STOP]
+    words = [word for word in words if word not in STOP and not any(map(str.isdigit, word))]
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
     names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
     return (

@@ -223,7 +223,7 @@ def _value(text: str, lead: re.Match[str], digits: str, scaled: str, spelled: st
     spelled = spelled or (lead["lead"] or "").strip(_SPACE)
     unit = unit_of(spelled.replace("\u00a0", " ").replace("\u202f", " ")) if spelled else None
     if unit is not None and unit.dimension in ("length", "mass") and _PER.match(text, end):
-        return None  # `549 km/s`: another unit, which is not in the table
+        unit = None  # `549 km/s`: another unit, which is not in the table
     readings, decimals = _readings(digits)
     sign = -1.0 if lead["sign"] else 1.0
     amounts = tuple(sign * reading * scale for reading in readings)
