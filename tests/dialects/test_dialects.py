@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
@@ -193,6 +193,7 @@ FLAT = st.dictionaries(
 
 
 @pytest.mark.parametrize(("dialect", "write"), JSON_WRITERS, ids=[dialect for dialect, _ in JSON_WRITERS])
+@settings(max_examples=300 if is_complete() else 10)
 @given(name=NAMES, arguments=OBJECTS)
 def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, arguments: dict[str, Json]) -> None:
     text = write(name, arguments)
@@ -204,6 +205,7 @@ def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, ar
 
 
 @pytest.mark.parametrize(("dialect", "write"), TEXT_WRITERS, ids=[dialect for dialect, _ in TEXT_WRITERS])
+@settings(max_examples=300 if is_complete() else 10)
 @given(name=NAMES, arguments=FLAT)
 def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, arguments: dict[str, str]) -> None:
     if dialect == "kimi_invoke_arg" and not arguments:

@@ -186,7 +186,7 @@ def test_claimed_fixes_are_made(rule: Rule) -> None:
 @_each([rule for rule in REGISTRY.rules if _repairs(rule)])
 def test_silent_cases_stay_unchanged(rule: Rule) -> None:
     cases = [("the manual's example", rule, Silent(rule.example.silent)), *silent([rule])]
-    runs = [(id_, run) for id_, _, case in cases for run in rotated(list(expand(case.case, case.forms)), id_, 2)]
+    runs = [(id_, run) for id_, _, case in cases for run in rotated(list(expand(case.case, case.forms)), id_)]
     for id_, (label, records) in runs:
         with in_form(f"{id_}: {label}"):
             done = run(records, [rule], UNSAFE, complete=_ended(records))
