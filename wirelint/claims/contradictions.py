@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
@@ -34,13 +34,12 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_admission,
     negates,
-    other_amount,
     particulars,
     retold_errors,
     statements,
-    wrong_unit,
 )
 from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.numbers import other_amount, other_version, substituted, wrong_unit
 from wirelint.claims.row_checks import misplaced
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
@@ -442,7 +441,7 @@ def wrong_counts(turn: Turn) -> Contradiction | None:
         return None
     fact = looking[0]
     for sentence in turn.sentences:
-        stated = _reported_count(sentence, fact)
+        stated = _reported_count(sentence, fact, words_of(turn.order))
         if stated is None or stated <= max(fact.outcome.counts) or stated in _column_sums(fact.result.text):
             continue
         if fact.outcome.counts == {0} and _PHRASES["recalled"].search(sentence.masked):
@@ -461,14 +460,16 @@ def _column_sums(text: str) -> set[float]:
     return {*sums.values()}
 
 
-def _reported_count(sentence: Sentence, fact: Fact) -> int | None:
-    """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool."""
+def _reported_count(sentence: Sentence, fact: Fact, asked: frozenset[str]) -> int | None:
+    """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool or the order."""
     text = sentence.masked.replace("*", "")
     match = _PHRASES["counted"].search(text)
     if match is None:
         things = (one for pattern in _COUNTED_THINGS for one in pattern.finditer(text))
-        nouns = fact.able.words | words_of(
-            " ".join(key for table in tables(fact.result.text) for key in table[0].cells)
+        nouns = (
+            fact.able.words
+            | asked
+            | words_of(" ".join(key for table in tables(fact.result.text) for key in table[0].cells))
         )
         match = next((one for one in things if words_of(one["noun"]) & nouns), None)
     if match is None and (abroad := _PHRASES["counted_abroad"].search(sentence.masked)):
@@ -537,7 +538,11 @@ def _displaced(
     # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
     if len(strange) != len(stated):
         listed = {one.given for some in own.values() if all(one in some for one in strange) for one in some}
-        if len(strange) != 1 or len(returned) < 2 or not returned <= listed:
+        if (
+            len(strange) != 1
+            or len(returned) < 2
+            or not (returned <= listed or _is_altered(strange[0], returned - listed))
+        ):
             return None
     for sentence in statements(prose):
         first = next((one for one in own[sentence] if one in strange), None)
@@ -546,6 +551,14 @@ def _displaced(
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
             return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
+    """Return True if a time of day has the hour or the minutes of the only one that a sentence leaves out: 21:15, 22:15."""
+    if len(left) != 1 or len(one.given) != 1:
+        return False
+    told, other = divmod(one.given[0], 60), divmod(next(iter(left))[0], 60)
+    return (told[0] == other[0]) != (told[1] == other[1])
 
 
 def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
@@ -641,6 +654,21 @@ def altered_codes(turn: Turn) -> Contradiction | None:
     return None
 
 
+def dry_runs(turn: Turn) -> Contradiction | None:
+    """Return a report of a finished action if its result says that it was only tried: `"dry_run": true`."""
+    tried = [fact for fact in turn.good if _TRIED.search(fact.result.text[:LONGEST])]
+    if not tried or len(tried) < len(turn.good) or _PHRASES["only_tried"].search(turn.prose.masked):
+        return None
+    for sentence in statements(turn.prose):
+        done = _PHRASES["acted"].search(sentence.masked)
+        if done is not None and not negates(sentence):
+            return Contradiction(*sentence.span, f"the action was only tried: {tried[0].shown}")
+    return None
+
+
+_TRIED = re.compile(r"(?i)[\"'](?:is_?)?(?:dry_?run|simulat(?:ed?|ion)|preview_only|what_?if)[\"']\s*:\s*true\b")
+
+
 def _is_swapped(one: str, other: str) -> bool:
     """Return True if two codes of one length differ in two characters that have changed places."""
     apart = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
@@ -665,18 +693,20 @@ def contradictions(
     checks = [denied_hits, empty_places]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
-    checks += [miscounted_states, wrong_counts, false_test_reports, _wrong_argument]
+    checks += [miscounted_states, wrong_counts, false_test_reports, dry_runs, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None
         checks += [
             retold_errors,
             filled_gaps,
-            *[displaced, wrong_unit, other_amount] * numbers,
+            *[displaced, wrong_unit, other_amount, substituted] * numbers,
             *[wrong_cells, misplaced, mixed_lines, added_names] * readable,
             opposite_states,
         ]
-        checks += [displaced_moments, altered_codes, added_items, added_rows, wrong_total] if numbers else []
+        checks += (
+            [displaced_moments, altered_codes, other_version, added_items, added_rows, wrong_total] if numbers else []
+        )
     yield from filter(None, (check(turn) for check in checks))
 
 

@@ -178,64 +178,6 @@ def displaced(turn: Turn) -> Contradiction | None:
     return None
 
 
-def wrong_unit(turn: Turn) -> Contradiction | None:
-    """Return a number of a result in another unit of its dimension: "38 km/h" where the result has `"wind_mph": 38`.
-
-    Units of bytes are not compared: a kilobyte may be 1000 or 1024 of them.
-    """
-    pool = [datum for text in turn.results for datum in data(text)]
-    for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
-        value, unit = one.value, one.value.unit
-        if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
-            continue
-        alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
-        if any(datum.value.unit is None or datum.value.unit.dimension != unit.dimension for datum in alike):
-            continue
-        if any(equals(value, datum.value) for datum in pool) or is_said(value, turn.prose.masked, turn.told):
-            continue
-        if alike and not is_computed(value, [datum for datum in pool if is_of_kind(value, datum.value)]):
-            shown = turn.prose.text[value.start : value.end]
-            against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
-            return Contradiction(*one.sentence.span, against)
-    return None
-
-
-def other_amount(turn: Turn) -> Contradiction | None:
-    """Return a number beside all words of a key of two or more that is not its number: "13 trucks are waiting" where
-    `"trucks_waiting": 31`.
-    """
-    pool = [datum for text in turn.results for datum in data(text)]
-    own = [
-        (datum, particulars(" ".join(name_words(datum.column))))
-        for fact in turn.good
-        for datum in data(fact.result.text)
-    ]
-    keys = [(datum, words) for datum, words in own if len(words) > 1 and datum.value.unit is None]
-    said = stated(turn.prose) if keys and len(pool) < MOST_DATA else []
-    told = values(turn.prose.masked)
-    for one in said:
-        value, near = one.value, particulars(" ".join(one.words))
-        meant = [datum for datum, words in keys if words <= near]
-        if value.unit is not None or len(meant) != 1 or _PHRASES["compares"].search(one.sentence.masked):
-            continue
-        if derived_from(value, pool) or is_said(value, turn.prose.masked, turn.told) or negates(one.sentence):
-            continue
-        mine = meant[0].value.readings[0]
-        if any(equals(other, meant[0].value) for other in told) or abs(value.readings[0] - mine) <= _ABOUT * abs(mine):
-            continue
-        shown = turn.prose.text[value.start : value.end]
-        return Contradiction(
-            *one.sentence.span, f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.shown}"
-        )
-    return None
-
-
-_ABOUT = 0.12
-"""Share of a number by which a round one may differ from it."""
-_TELLING_NUMBER = 10
-"""Numbers from which on two amounts hardly are the same by chance."""
-
-
 def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
     """Return True if a value is a datum times a whole number of its sentence, or the sum of other values of the reply."""
     counts = {

@@ -545,7 +545,7 @@ def _is_beside_key(value: Value, datum: Datum, text: str) -> bool:
     """Return True if a word of the key of a datum is near a value: `pulse 64`."""
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
     words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(datum.column))
-    return any(len(word) > 3 and word in near for word in words)
+    return any(len(word) > 3 and word in near and unit_of(word) is None for word in words)
 
 
 def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
@@ -614,15 +614,26 @@ def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_C
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
         if not 1 < len(words) <= MOST_WORDS or len(words) == len(table):
             continue
-        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or holds(clause.text, own):
+        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or holds(clause.text, own.replace("_", " ")):
             continue
         cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        other = next((word for word in words - {own} if lists(clause.text, word) and not holds(cells, word)), None)
+        told = {word: word.replace("_", " ") for word in words - {own}}
+        other = next((word for word, form in told.items() if _says(clause.text, form) and not holds(cells, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
-        retold = any(holds(one.text, str(one.row.cells.get(key))) for one in clauses if one.row is not clause.row)
+        retold = any(
+            holds(one.text, str(one.row.cells.get(key)).replace("_", " "))
+            for one in clauses
+            if one.row is not clause.row
+        )
         if other is not None and retold:
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
+
+
+def _says(text: str, word: str) -> bool:
+    """Return True if a text has a word as in a list, or a word or words behind "is"."""
+    is_so = rf"(?i)\b(?:is|are|runs?|was|were|ist|sind|est|sont|está|están|è|sono) {re.escape(word)}(?!\w)"
+    return lists(text, word) or re.search(is_so, text) is not None
 
 
 def _state_of_clause(clause: _Clause) -> str | None:

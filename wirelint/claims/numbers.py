@@ -1,0 +1,152 @@
+"""Single numbers of a reply against the record that it retells: another unit, another amount, one in place of another."""
+
+from __future__ import annotations
+
+import re
+
+from wirelint import lexicon
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    as_datum,
+    data,
+    derived_from,
+    equals,
+    is_computed,
+    is_of_kind,
+    is_said,
+)
+from wirelint.claims.evidence import Contradiction, Turn, is_unseen
+from wirelint.claims.grounding import MOST_STATED, is_bound, negates, particulars, stated, statements
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import Value, values, without_moments
+
+_PHRASES = lexicon.Phrases("grounding")
+
+
+def wrong_unit(turn: Turn) -> Contradiction | None:
+    """Return a number of a result in another unit of its dimension: "38 km/h" where the result has `"wind_mph": 38`.
+
+    Units of bytes are not compared: a kilobyte may be 1000 or 1024 of them.
+    """
+    pool = [datum for text in turn.results for datum in data(text)]
+    for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
+        value, unit = one.value, one.value.unit
+        if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
+            continue
+        alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
+        if any(datum.value.unit is None or datum.value.unit.dimension != unit.dimension for datum in alike):
+            continue
+        if any(equals(value, datum.value) for datum in pool) or is_said(value, turn.prose.masked, turn.told):
+            continue
+        if alike and not is_computed(value, [datum for datum in pool if is_of_kind(value, datum.value)]):
+            shown = turn.prose.text[value.start : value.end]
+            against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
+            return Contradiction(*one.sentence.span, against)
+    return None
+
+
+def other_amount(turn: Turn) -> Contradiction | None:
+    """Return a number beside all words of a key of two or more that is not its number: "13 trucks are waiting" where
+    `"trucks_waiting": 31`.
+    """
+    pool = [datum for text in turn.results for datum in data(text)]
+    own = [
+        (datum, particulars(" ".join(name_words(datum.column))))
+        for fact in turn.good
+        for datum in data(fact.result.text)
+    ]
+    keys = [(datum, words) for datum, words in own if len(words) > 1 and datum.value.unit is None]
+    said = stated(turn.prose) if keys and len(pool) < MOST_DATA else []
+    told = values(turn.prose.masked)
+    for one in said:
+        value, near = one.value, particulars(" ".join(one.words))
+        meant = [datum for datum, words in keys if words <= near]
+        if value.unit is not None or len(meant) != 1 or _PHRASES["compares"].search(one.sentence.masked):
+            continue
+        if derived_from(value, pool) or is_said(value, turn.prose.masked, turn.told) or negates(one.sentence):
+            continue
+        mine = meant[0].value.readings[0]
+        if any(equals(other, meant[0].value) for other in told) or abs(value.readings[0] - mine) <= _ABOUT * abs(mine):
+            continue
+        shown = turn.prose.text[value.start : value.end]
+        return Contradiction(
+            *one.sentence.span, f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.shown}"
+        )
+    return None
+
+
+_ABOUT = 0.12
+"""Share of a number by which a round one may differ from it."""
+_TELLING_NUMBER = 10
+"""Numbers from which on two amounts hardly are the same by chance."""
+
+
+def substituted(turn: Turn) -> Contradiction | None:
+    """Return the only number of a reply that nothing gives, if it is like the only number of a record that is left out.
+
+    The reply tells two or more other numbers of the record as they are. Numbers below ten may be told in words.
+    """
+    text = turn.prose.masked
+    pool = [datum for other in turn.results for datum in data(other)]
+    told = without_moments(text)
+    if len(pool) >= MOST_DATA or not 2 < len(told) <= MOST_STATED or is_unseen(turn.request):
+        return None
+    known = [*pool, *(as_datum(value) for other in (turn.order, *_sent(turn)) for value in values(other))]
+    new = [one for one in told if not derived_from(one, known) and not is_said(one, text, turn.told)]
+    new = [one for one in new if not is_computed(one, known) and not one.ranges and not is_bound(one, text)]
+    for fact in turn.good if len(new) == 1 else ():
+        own = [one for one in data(fact.result.text) if one.column != "#" and not _names(one.column)]
+        left = {one.value: one for one in own if not any(equals(other, one.value) for other in told)}
+        left = {value: one for value, one in left.items() if value.readings[0] != 0}
+        retold = {one.value for one in own if one.value not in left and one.value.readings[0] != 0}
+        if len(left) != 1 or len(retold) < 2 or not _is_like(new[0], next(iter(left))):
+            continue
+        for sentence in statements(turn.prose):
+            if sentence.start <= new[0].start < sentence.end and not _PHRASES["compares"].search(sentence.masked):
+                shown, datum = turn.prose.text[new[0].start : new[0].end], next(iter(left.values()))
+                against = f"{shown!r} is in no result: {datum.place} = {datum.value.shown} is left out"
+                return Contradiction(*sentence.span, against)
+    return None
+
+
+def _sent(turn: Turn) -> list[str]:
+    return [fact.arguments for fact in turn.known]
+
+
+def _names(column: str) -> bool:
+    return _PHRASES["names_only"].search(column) is not None
+
+
+def _is_like(value: Value, datum: Value) -> bool:
+    """Return True if two numbers of one kind have equally many digits, or one lacks the first or the last of the other."""
+    if not is_of_kind(value, datum) or abs(datum.readings[0]) < _TELLING_NUMBER:
+        return False
+    other = _figures(datum.readings[0])
+    return any(
+        len(one) == len(other) or one.startswith(other) or other.endswith(one) for one in map(_figures, value.readings)
+    )
+
+
+def _figures(amount: float) -> str:
+    return re.sub(r"\.0$", "", f"{abs(amount):.6g}")
+
+
+def other_version(turn: Turn) -> Contradiction | None:
+    """Return the only version of a reply if the results have one other version only: `4.12.2` in place of `4.2.11`."""
+    told = [*_VERSION.finditer(turn.prose.text)]
+    held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
+    if len(held) != 1 or len({one[0] for one in told}) != 1 or told[0][0] in held:
+        return None
+    if any(told[0][0] in text for text in (*turn.told, *turn.results)):
+        return None
+    for sentence in statements(turn.prose):
+        before = sentence.masked[: max(told[0].end() - sentence.start, 0) + _NEGATED_WITHIN]
+        inside = sentence.start <= told[0].start() < sentence.end
+        if inside and not _PHRASES["negates"].search(before):
+            return Contradiction(*sentence.span, f"the results have {held.pop()!r}: {turn.good[-1].shown}")
+    return None
+
+
+_NEGATED_WITHIN = 8
+"""Characters behind a version in which it may be denied: "4.12.2 is not out"."""
+_VERSION = re.compile(r"(?<![\w.-])v?\d{1,4}(?:\.\d{1,4}){2,3}(?![\w.]*\w)")
