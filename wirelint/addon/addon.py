@@ -49,13 +49,12 @@ from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_reda
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.options import Reload
 from wirelint.addon.recorder import (
-    EndedExchange,
+    LEAST_BODY,
     ExchangeRecorder,
-    OpenExchange,
     may_be_ours,
     note_unknown,
     open_recorder,
-    open_unread,
+    pass_unread,
     take_ignore_header,
 )
 from wirelint.addon.streamed_reply import HttpReply, let_collect
@@ -114,16 +113,16 @@ class Inspector:
         self.runs: list[str] = []
         """The ends of the names of the folders with captures."""
         self._telemetry: Telemetry | None = None
-        self.open: OrderedDict[str, OpenExchange] = OrderedDict()
+        self.open: OrderedDict[str, ExchangeRecorder] = OrderedDict()
         self.failures = Failures()
-        self._queue: IdleQueue[EndedExchange] = IdleQueue(
+        self._queue: IdleQueue[ExchangeRecorder] = IdleQueue(
             lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
         )
         self._ledger = CurrentLedger(lambda: self.engine.ledger, self._queue.drain)
         self._ui = UserInterface(self)
         self._ignored_names: set[str] = set()
-        self._timeouts = Timeouts(self.under_way, self._announce, self.failures)
-        self._mcp_streams = McpStreams(self.open, self._settle, self._ledger, self.failures)
+        self._timeouts = Timeouts(self.under_way, self._announce)
+        self._mcp_streams = McpStreams(self.open, self._settle, self._ledger)
         self._sockets = WebSockets(self._settle, self._ledger, self.failures)
         self._reload = Reload(self._apply, self.failures)
         self._complaint: str | None = None
@@ -182,7 +181,7 @@ class Inspector:
         """Finish the exchanges that have ended."""
         self._queue.drain()
 
-    def under_way(self) -> Iterator[OpenExchange]:
+    def under_way(self) -> Iterator[ExchangeRecorder]:
         """Yield the exchanges in progress."""
         yield from tuple(self.open.values())
         yield from self._sockets.under_way()
@@ -233,8 +232,8 @@ class Inspector:
         if before is None or before.rules != settings.rules:
             self.engine = Engine(settings.rules, self.engine.ledger, self.failures.rule)
             for found in self.open.values():
-                if found.recorder.method == "GET":  # an MCP stream, whose parts are exchanges
-                    found.recorder.rules = settings.rules
+                if found.method == "GET":  # an MCP stream, whose parts are exchanges
+                    found.rules = settings.rules
             self._timeouts.follow(self.engine)
         if before is None or before.redact != settings.redact:
             self.redactor = Redactor(enabled=settings.redact)
@@ -299,52 +298,50 @@ class Inspector:
         except TooLargeError:
             large = True
         if body is None or len(body) > self.settings.max_body:
-            unread = open_unread(flow, self.settings, large=large or body is not None)
-            if unread is not None:
-                self._remember(flow, unread)
+            unread = open_recorder(flow, None, self.settings, self.failures)
+            if pass_unread(unread, unread.method, LEAST_BODY, large=large or body is not None):
+                self._remember(unread)
             return
-        recorder = open_recorder(flow, body, self.settings)
+        recorder = open_recorder(flow, body, self.settings, self.failures)
         # After a failure the reply is still passed on as it comes, and captured.
-        with self.failures.caught("reading the request", recorder):
+        with recorder.caught("reading the request"):
             recorder.begin_session(later=not recorder.rules.repair)
             if recorder.rules.repair and recorder.session is not None:
                 recorder.session.read_request()
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
-        fixer = None
         if recorder.rules.repair and not recorder.unknown_reason:
-            streams = self._mcp_streams.streams
-            made = ExchangeFixer(flow, recorder, self.settings, self._ledger, self.failures, streams)
-            fixer = made if made.begin() else None
-        self._remember(flow, recorder, fixer)
+            made = ExchangeFixer(recorder, self.settings, self._ledger, self._mcp_streams.streams)
+            recorder.fixer = made if made.begin() else None
+        self._remember(recorder)
 
     @_fail_open
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self.open or flow.response is None:
             return
-        recorder, _, fixer = self.open[flow.id]
-        before = flow.response.stream
+        recorder = self.open[flow.id]
+        fixer, before = recorder.fixer, flow.response.stream
         # A reply that is here already (made by an addon) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self.failures):
+        if streamed and fixer is None and not before and let_collect(flow.response, recorder):
             streamed = False
-        reply = HttpReply(flow, recorder, self.failures, before if callable(before) else None)
+        reply = HttpReply(recorder, before if callable(before) else None)
         if streamed:
             flow.response.stream = reply
-        with self.failures.caught("reading the head of the reply", recorder):
+        with recorder.caught("reading the head of the reply"):
             recorder.respond(flow.response.status_code, headers_of(flow.response))
-        self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
+        self._mcp_streams.mind(recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
         if streamed and fixer is not None:
             fixer.ready(flow.response, reply, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.id in self.open and flow.response is not None:
-            recorder, _, fixer = self.open[flow.id]
+            recorder = self.open[flow.id]
             if flow.response.raw_content is not None:
                 recorder.settle_body(flow.response.raw_content)
-            if fixer is not None:
-                fixer.response(flow.response)
+            if recorder.fixer is not None:
+                recorder.fixer.response(flow.response)
         self._end(flow)
 
     @_fail_open
@@ -365,19 +362,19 @@ class Inspector:
     def client_disconnected(self, client: connection.Client) -> None:
         """Finish exchanges for which a crashed layer called neither `response` nor `error`."""
         for found in tuple(self.open.values()):
-            if found.recorder.client == client.id:
+            if found.flow.client_conn.id == client.id:
                 self._sweep(found.flow, "client-left", _NO_END_HOOK)
         self._sockets.sweep(client, _NO_END_HOOK)
 
     # --- one exchange ----------------------------------------------------------------------------------------------
 
-    def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
-        self.open[flow.id] = OpenExchange(recorder, flow, fixer)
+    def _remember(self, recorder: ExchangeRecorder) -> None:
+        self.open[recorder.flow.id] = recorder
         self._timeouts.wake()
         self._ui.preview.wake()
         while len(self.open) > _MOST_OPEN:
             oldest = next(iter(self.open.values()))
-            oldest.recorder.mark_unread("too many open exchanges; this one is no longer watched")
+            oldest.mark_unread("too many open exchanges; this one is no longer watched")
             self._sweep(oldest.flow, "unread", None)
 
     @_fail_open
@@ -386,60 +383,60 @@ class Inspector:
         self._end(flow, end, error)
 
     def _end(self, flow: http.HTTPFlow, end: End | None = None, error: str | None = None) -> None:
-        found = self.open.pop(flow.id, None)
-        if found is None:
+        recorder = self.open.pop(flow.id, None)
+        if recorder is None:
             return
-        recorder = found.recorder
         self._ui.preview.end(flow)
         if end is None:
             end, error = end_of(flow), flow.error.msg if flow.error is not None else None
             if recorder.broken_reason:
                 end, error = "upstream-died", recorder.broken_reason
-        finish_body(flow, recorder, found.fixer, self.failures)
-        self._settle(EndedExchange(recorder, flow, end, error, recorder.now()))
+        finish_body(recorder)
+        self._settle(recorder, end, error)
 
-    def _settle(self, ended: EndedExchange) -> None:
-        """Finish an exchange, or queue it if other traffic comes first and no one needs the result at once."""
-        recorder = ended.recorder
+    def _settle(self, recorder: ExchangeRecorder, end: End, error: str | None) -> None:
+        """Finish an exchange that has ended, or queue it if other traffic comes first and no one needs the result at
+        once."""
+        recorder.end, recorder.error, recorder.duration = end, error, recorder.now()
         # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
         names = ("save_stream_file", "hardump", "dumper_filter")
         is_read_at_once = any(getattr(ctx.options, name, None) for name in names)
         if not is_read_at_once and (self._queue or self.is_busy() or recorder.size >= LARGE):
-            self._queue.put(ended, recorder.size)
+            self._queue.put(recorder, recorder.size)
         else:
             self._queue.drain()
-            self._finish(ended, self._read_ended(ended))
+            self._finish(recorder, self._read_ended(recorder))
 
     def is_busy(self) -> bool:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
-        return any(found.recorder.method != "GET" for found in self.open.values())
+        return any(found.method != "GET" for found in self.open.values())
 
-    def _catch_up(self, ended: EndedExchange, reading: Reading | Exception) -> None:
+    def _catch_up(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> None:
         try:
-            self._finish(ended, reading)
+            self._finish(recorder, reading)
         except Exception as error:  # fail open
             self.failures.log("the end of an exchange", error)
-            self._add_failure(ended.flow, "the end of an exchange", error)
-        self._ui.show(ended.flow)
+            self._add_failure(recorder.flow, "the end of an exchange", error)
+        self._ui.show(recorder.flow)
 
-    def _announce(self, found: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
-        with self.failures.caught("telling of an open exchange", found.recorder, readable=True):
-            announce(found.flow, found.recorder, exchange, findings, self.redactor)
-        self._ui.show(found.flow)
+    def _announce(self, recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+        with recorder.caught("telling of an open exchange", readable=True):
+            announce(recorder, exchange, findings, self.redactor)
+        self._ui.show(recorder.flow)
 
-    def _finish(self, ended: EndedExchange, reading: Reading | Exception) -> None:
-        recorder, flow = ended.recorder, ended.flow
+    def _finish(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> None:
+        flow = recorder.flow
         try:
             self.failures.log_handled(recorder.faults)
-            checked = self._judge(ended, reading)
+            checked = self._judge(recorder, reading)
             known = len(recorder.faults)
-            with self.failures.caught("writing the capture", recorder):
+            with recorder.caught("writing the capture"):
                 if self._store is not None:
                     capture(self._store, flow, checked)
-            with self.failures.caught("logging the exchange", recorder):
+            with recorder.caught("logging the exchange"):
                 log_exchange(with_faults(checked, recorder.faults[known:]))
             checked = with_faults(checked, recorder.faults[known:])
-            withdraw(flow, recorder)
+            withdraw(recorder)
             annotate(flow, annotation(checked), checked.record)
             if self._telemetry is not None:
                 self._telemetry.put(checked)
@@ -461,31 +458,29 @@ class Inspector:
             annotate(flow, annotation(checked))
             self._ui.judged(flow, checked)
 
-    def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
+    def _read_ended(self, recorder: ExchangeRecorder) -> Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
-        recorder = ended.recorder
         session, recorder.session = recorder.session, None
-        with self.failures.caught("reading the request", recorder):
+        with recorder.caught("reading the request"):
             if session is not None:
                 session.read_request()
             recorder.session = session
-        with self.failures.caught("reading the reply", recorder):
+        with recorder.caught("reading the reply"):
             recorder.is_held = False
             recorder.catch_up()
         try:
-            return read(recorder, ended.end, ended.error, ended.duration, self.redactor)
+            return read(recorder, self.redactor)
         except Exception as error:  # fail open
             return error
 
-    def _judge(self, ended: EndedExchange, reading: Reading | Exception) -> Checked:
-        recorder = ended.recorder
+    def _judge(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> Checked:
         try:
             if isinstance(reading, Exception):
                 raise reading
             return judge(recorder, reading, self.engine, self.redactor)
         except Exception as failure:  # fail open
-            self.failures.fail(recorder, "judging the exchange", failure)
-        return unchecked_result(recorder, ended.end, ended.error, self.redactor)
+            recorder.fail("judging the exchange", failure)
+        return unchecked_result(recorder, self.redactor)
 
     # --- failures --------------------------------------------------------------------------------------------------
 
@@ -493,6 +488,6 @@ class Inspector:
         """Add a failure to the exchange if it is still open, else to the flow."""
         with self.failures.caught("marking a flow"):
             if flow.id in self.open:
-                self.open[flow.id].recorder.add_fault(culprit, error)
+                self.open[flow.id].add_fault(culprit, error)
             else:
                 mark_failure(flow, culprit)

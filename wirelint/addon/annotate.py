@@ -20,7 +20,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 from mitmproxy import http
 
@@ -36,7 +36,7 @@ from wirelint.capture.streams import StreamStrings
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
 from wirelint.lexicon import compile_patterns
-from wirelint.model import End, Exchange, Json, Timing
+from wirelint.model import Exchange, Json
 from wirelint.prices import tokens_of
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.state.ledger import Unnamed
@@ -230,27 +230,21 @@ _SAMPLE = Record(
 """A reply with a claim, a number, code, the beginning of markup, and arguments that are no JSON."""
 
 
-class Reading(NamedTuple):
-    """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
-
-    record: Record
-    exchange: Exchange | None
+Reading: TypeAlias = "tuple[Record, Exchange | None]"
+"""Redacted record of an ended exchange and its parse; None if there is nothing to check."""
 
 
-def read(
-    recorder: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor
-) -> Reading:
-    """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
-    errors."""
+def read(recorder: ExchangeRecorder, redactor: Redactor) -> Reading:
+    """Parse and redact the recorder of an ended exchange; safe in a thread, since only the recorder and the redactor are
+    used. Raises parse errors."""
     session, exchange = recorder.session, None
     if session is not None and recorder.is_readable:
         if recorder.status is None:
             # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
             session.respond(None, {})
-        exchange = session.finish(end, error=error)
+        exchange = session.finish(recorder.end, error=recorder.error)
         recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
-    timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
-    record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+    record = recorder.record(exchange, recorder.duration)
     strings = StreamStrings()
     delivered = delivered_reply(record, strings) if exchange is not None else None
     clean = redactor.record(record, recorder.strings, strings)
@@ -259,7 +253,7 @@ def read(
             delivered = delivered_reply(clean)
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
         if recorder.must_reread or not same:
-            return Reading(clean, replay(clean))
+            return clean, replay(clean)
         redacted = exchange.but(
             url=clean.url,
             request_headers=lower(clean.request_headers),
@@ -269,7 +263,7 @@ def read(
             delivered=delivered,
         )
         exchange = Unnamed.of(redacted)  # a redacted value may name the session of a client
-    return Reading(clean, exchange)
+    return clean, exchange
 
 
 def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
@@ -299,10 +293,9 @@ def warm_up(rules: Sequence[Rule]) -> None:
         Engine(rules).judge(exchange)
 
 
-def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> Checked:
+def unchecked_result(recorder: ExchangeRecorder, redactor: Redactor) -> Checked:
     """Return the result if checking itself failed: the record and the failures."""
-    clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
-    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
+    return _result(recorder, redactor.record(recorder.record()), None, _faults(recorder, redactor), redactor)
 
 
 def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:

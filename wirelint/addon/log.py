@@ -19,7 +19,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
 from mitmproxy.log import LegacyLogEvents
@@ -34,9 +34,6 @@ from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
 from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, worst
 from wirelint.view.screen import Screen, hung
-
-if TYPE_CHECKING:
-    from wirelint.addon.recorder import ExchangeRecorder
 
 logger = logging.getLogger("wirelint")
 
@@ -146,21 +143,14 @@ def _counts(checked: Checked) -> str:
 
 
 class Failures:
-    """Internal failures: each culprit is logged once, and the exchange gets a finding."""
+    """Log of internal failures: each culprit is logged once."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
-    def caught(self, culprit: str, recorder: ExchangeRecorder | None = None, *, readable: bool = False) -> FailOpen:
-        """Return a context that ends at an exception and notes it: on an exchange, if there is one, and in the log.
-
-        `readable`: the exchange can be parsed further after a failure."""
-        return FailOpen(self, culprit, recorder, readable)
-
-    def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
-        """Record a failure after which the exchange cannot be parsed further."""
-        recorder.fail(culprit, error)
-        self.log(culprit, error)
+    def caught(self, culprit: str) -> FailOpen:
+        """Return a context that ends at an exception and logs it."""
+        return FailOpen(culprit, self.log)
 
     def rule(self, name: str, error: Exception) -> None:
         self.log(f"rule {name}", error)
@@ -189,26 +179,19 @@ class Failures:
 
 
 class FailOpen(NamedTuple):
-    """Context of `Failures.caught`: traffic continues after any exception in its block."""
+    """Context that passes an exception in its block to `note`; traffic continues."""
 
-    failures: Failures
     culprit: str
-    recorder: ExchangeRecorder | None
-    readable: bool
+    note: Callable[[str, Exception], None]
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        if self.recorder is not None and not self.readable:
-            self.failures.fail(self.recorder, self.culprit, error)
+        if isinstance(error, Exception):
+            self.note(self.culprit, error)
             return True
-        if self.recorder is not None:
-            self.recorder.add_fault(self.culprit, error)
-        self.failures.log(self.culprit, error)
-        return True
+        return False
 
 
 # --- layout for a terminal -------------------------------------------------------------------------------------------

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import http
 
-from wirelint.addon.log import say
+from wirelint.addon.log import FailOpen, Failures, say
 from wirelint.addon.options import Settings
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
@@ -30,7 +30,7 @@ from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
-from wirelint.model import End, Json, Request, Timing
+from wirelint.model import End, Exchange, Json, Request, Timing
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
@@ -54,6 +54,7 @@ _BATCH = 1 << 15
 class ExchangeRecorder:
     """Recorder of one exchange.
 
+    `flow` has the exchange, alone or with others: on a WebSocket, and on a `GET` stream of MCP.
     `rules`: those in force when the exchange began.
     `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
     `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the exchange
@@ -68,10 +69,13 @@ class ExchangeRecorder:
     `on_data`: called after each stored chunk.
     `reply_stream`: the repair of a reply in transit, which then does the reading.
     `strings`: the strings of the reply that the session has read, for the redaction.
+    `fixer`: None if the exchange is not fixed, and on a WebSocket, which has its own.
+    `end`, `error`, `duration` (in milliseconds): of an exchange that has ended.
     """
 
+    flow: http.HTTPFlow
+    failures: Failures
     id: str
-    client: str
     method: str
     url: str
     request_headers: Headers
@@ -103,6 +107,10 @@ class ExchangeRecorder:
     on_data: Callable[[], None] | None = None
     reply_stream: ReplyStream | None = None
     strings: StreamStrings | None = None
+    fixer: ExchangeFixer | None = None
+    end: End = "unknown"
+    error: str | None = None
+    duration: float | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
@@ -258,16 +266,21 @@ class ExchangeRecorder:
         if self.session is not None:
             self.session.abandon()
 
-    def fail(self, culprit: str, error: BaseException) -> None:
-        """Record an internal failure after which the session cannot be used."""
+    def caught(self, culprit: str, *, readable: bool = False) -> FailOpen:
+        """Return a context that ends at an exception, records and logs it. `readable`: the session can be used after it."""
+        return FailOpen(culprit, self.add_fault if readable else self.fail)
+
+    def fail(self, culprit: str, error: Exception) -> None:
+        """Record and log an internal failure after which the session cannot be used."""
         self._is_broken = True
         self.add_fault(culprit, error)
 
-    def add_fault(self, culprit: str, error: BaseException) -> None:
-        """Record an internal failure that leaves the session usable."""
+    def add_fault(self, culprit: str, error: Exception) -> None:
+        """Record and log an internal failure that leaves the session usable."""
         fault = internal(culprit, error)
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
+        self.failures.log(culprit, error)
 
     def split(self) -> ExchangeRecorder | None:
         """Return the recorded part of an open MCP SSE stream as its own exchange; None if that is not possible now.
@@ -278,7 +291,7 @@ class ExchangeRecorder:
         frames = stream.feed(raw)
         if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
             return None
-        part = dataclasses.replace(self, notes=[], faults=[], on_data=None)
+        part = dataclasses.replace(self, notes=[], faults=[], on_data=None, fixer=None)
         self._earlier_parts += raw[self._repeated_size :]
         self._parts += 1
         self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
@@ -328,9 +341,9 @@ class ExchangeRecorder:
             else self._raw.getvalue()
         )
 
-    def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
-        """Return the exchange as a `Record` with decoded bodies."""
-        body = self._body()
+    def record(self, exchange: Exchange | None = None, duration: float | None = None) -> Record:
+        """Return the exchange as a `Record` with decoded bodies. `exchange`: its parse, if it could be parsed."""
+        first_token = exchange.timing.first_token if exchange is not None else None
         return Record(
             id=self.id,
             method=self.method,
@@ -339,11 +352,11 @@ class ExchangeRecorder:
             request_body=self.request_body,
             status=self.status,
             response_headers=self.response_headers,
-            response_body=body,
-            chunks=chunks,
-            timing=timing,
-            end=end,
-            error=error,
+            response_body=self._body(),
+            chunks=exchange.chunks if exchange is not None else (),
+            timing=Timing(self.started, self.first_byte, first_token, duration),
+            end=exchange.end if exchange is not None else self.end,
+            error=self.error,
             forwarded=self.forwarded,
             delivered=self.delivered,
             fixes=tuple(self.fixes),
@@ -372,15 +385,7 @@ class ExchangeRecorder:
         self._is_closed = True
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
-        self.strings = self.reply_stream = None
-
-
-class OpenExchange(NamedTuple):
-    """Exchange in progress. `fixer`: None if it is not fixed, and on a WebSocket, which has its own."""
-
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-    fixer: ExchangeFixer | None = None
+        self.strings = self.reply_stream = self.fixer = None
 
 
 def _coding(value: str | None) -> str | None:
@@ -410,7 +415,7 @@ def take_ignore_header(flow: http.HTTPFlow, known: Registry | None, logged: set[
 
 
 # A body without content: an API claims it only if path and headers alone identify the request.
-_LEAST_BODY: Json = {"messages": [{"role": "user"}]}
+LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
 def may_be_ours(request: http.Request) -> bool:
@@ -426,19 +431,26 @@ def may_be_ours(request: http.Request) -> bool:
             return False
 
 
-def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings) -> ExchangeRecorder:
+def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings, failures: Failures) -> ExchangeRecorder:
     """Create the recorder of a request. `body` is decoded."""
     started = flow.request.timestamp_end or flow.request.timestamp_start
-    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings)
+    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings, failures)
 
 
 def new_recorder(
-    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, settings: Settings
+    flow: http.HTTPFlow,
+    name: str,
+    url: str,
+    body: bytes | None,
+    started: float,
+    settings: Settings,
+    failures: Failures,
 ) -> ExchangeRecorder:
     """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
     return ExchangeRecorder(
+        flow=flow,
+        failures=failures,
         id=name,
-        client=flow.client_conn.id,
         method=flow.request.method,
         url=url,
         request_headers=asked_headers(flow),
@@ -452,27 +464,18 @@ def new_recorder(
     )
 
 
-def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str) -> bool:
-    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content."""
+def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, *, large: bool) -> bool:
+    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content. `large`: the
+    body is above the limit, else streamed."""
     headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
     api = recognise(method, parts.path, headers, example, parts.netloc)
     if api is None:
         return False
     recorder.session = Session(api, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    too_large = f"is larger than wirelint_max_body ({recorder.limit} bytes)"
+    why = too_large if large else "was streamed by another addon"
     recorder.mark_unread(f"the request {why}; the exchange passed unread")
     return True
-
-
-def open_unread(flow: http.HTTPFlow, settings: Settings, *, large: bool) -> ExchangeRecorder | None:
-    """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
-    streamed."""
-    recorder = open_recorder(flow, None, settings)
-    why = too_large(settings.max_body) if large else "was streamed by another addon"
-    return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
-
-
-def too_large(limit: int) -> str:
-    return f"is larger than wirelint_max_body ({limit} bytes)"
 
 
 def note_unknown(recorder: ExchangeRecorder) -> bool:
@@ -486,13 +489,3 @@ def note_unknown(recorder: ExchangeRecorder) -> bool:
         recorder.request_body = None
         recorder.notes.append("the body of the request is not text; it was not stored")
     return True
-
-
-class EndedExchange(NamedTuple):
-    """Exchange that has ended and is not checked yet. `duration` in milliseconds."""
-
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-    end: End
-    error: str | None
-    duration: float

@@ -25,14 +25,7 @@ from typing import Protocol
 from mitmproxy import ctx, http
 
 from wirelint.addon import log
-from wirelint.addon.http_headers import (
-    HEADER,
-    has_known_end,
-    is_json,
-    is_within,
-    make_open_ended,
-)
-from wirelint.addon.log import Failures
+from wirelint.addon.http_headers import HEADER, has_known_end, is_json, is_within, make_open_ended
 from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
@@ -70,10 +63,10 @@ class StreamedReply:
     the recorder's copy is both, from there on the sent bytes are kept as well.
     """
 
-    def __init__(self, recorder: ExchangeRecorder, failures: Failures) -> None:
-        self._recorder, self._failures = recorder, failures
-        self._reading = failures.caught("reading the reply", recorder)
-        self._repairing = failures.caught("repairing the reply", recorder)
+    def __init__(self, recorder: ExchangeRecorder) -> None:
+        self._recorder = recorder
+        self._reading = recorder.caught("reading the reply")
+        self._repairing = recorder.caught("repairing the reply")
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
         self._pending: list[bytes] = []  # bytes to leave with the next ones
@@ -98,7 +91,7 @@ class StreamedReply:
         if reply_stream is None or reply_stream.holding is None:
             return None
         left = None  # after a failure the text leaves with the next bytes
-        with self._failures.caught("repairing the reply", self._recorder, readable=True):
+        with self._recorder.caught("repairing the reply", readable=True):
             left = reply_stream.due(self._recorder.now())
         return left / 1000 if left is not None else None
 
@@ -155,7 +148,7 @@ class StreamedReply:
         recorder = self._recorder
         reply_stream, recorder.reply_stream = recorder.reply_stream, None
         received = recorder.raw_body() if recorder.is_readable and self._other is None else None
-        self._failures.fail(recorder, "repairing the reply", error)
+        recorder.fail("repairing the reply", error)
         if received is not None:
             self._pending = [received[self._unchanged :]] if len(received) > self._unchanged else []
         else:
@@ -206,11 +199,9 @@ _UNDECODED = 1 << 10
 class HttpReply(StreamedReply):
     """Stream callable of a reply. `inner` is the stream callable of another addon, which gets the upstream's bytes."""
 
-    def __init__(
-        self, flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures, inner: Stream | None = None
-    ) -> None:
-        super().__init__(recorder, failures)
-        self._flow, self._inner = flow, inner
+    def __init__(self, recorder: ExchangeRecorder, inner: Stream | None = None) -> None:
+        super().__init__(recorder)
+        self._flow, self._inner = recorder.flow, inner
         self._decoder: Decoder | None = None
         self._undecoded: bytearray | None = bytearray()
         self._ends = self._call_is_end = self._broken = False
@@ -220,7 +211,7 @@ class HttpReply(StreamedReply):
         response, recorder = self._flow.response, self._recorder
         assert response is not None
         is_attached = False
-        with self._failures.caught("reaching the client", recorder, readable=True):
+        with recorder.caught("reaching the client", readable=True):
             is_attached = attach(self._flow, self)
         is_http1 = response.http_version.startswith("HTTP/1")
         self._ends = has_known_end(response) or (not is_http1 and is_attached)
@@ -307,20 +298,20 @@ _SHORT = 1 << 18
 """Largest JSON document that mitmproxy buffers as usual: it is useless before its end, and streaming it costs more."""
 
 
-def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
+def collect(recorder: ExchangeRecorder) -> bool:
     """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
 
     def arrived(raw: bytes) -> None:
-        with failures.caught("reading the reply", recorder):
+        with recorder.caught("reading the reply"):
             recorder.store_for_later(raw)
 
-    recorder.is_collected = attach_whole(flow, arrived)
+    recorder.is_collected = attach_whole(recorder.flow, arrived)
     return recorder.is_collected
 
 
-def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
+def let_collect(response: http.Response, recorder: ExchangeRecorder) -> bool:
     """Make mitmproxy buffer a short JSON reply, which delays nothing useful. Return True if it does."""
-    with failures.caught("reaching the client", recorder, readable=True):
+    with recorder.caught("reaching the client", readable=True):
         streamed = getattr(ctx.options, "stream_large_bodies", None)  # its limit may be lower than `_SHORT`
-        return is_json(response) and is_within(response, _SHORT) and not streamed and collect(flow, recorder, failures)
+        return is_json(response) and is_within(response, _SHORT) and not streamed and collect(recorder)
     return False

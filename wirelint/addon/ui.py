@@ -25,14 +25,14 @@ from mitmproxy.log import ALERT
 
 from wirelint.addon.commands import Commands
 from wirelint.addon.log import logger
-from wirelint.addon.recorder import OpenExchange
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import record_of, records_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin, replay
 from wirelint.engine import Engine
 from wirelint.launch import describe_bind_error
-from wirelint.model import Exchange, Side, Timing
+from wirelint.model import Exchange, Side
 from wirelint.prices import price_table
 from wirelint.rule import Finding
 from wirelint.view.dashboard import Board, Totals
@@ -203,10 +203,9 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
     return checked
 
 
-def _read_open(found: OpenExchange) -> Checked:
-    recorder = found.recorder
+def _read_open(recorder: ExchangeRecorder) -> Checked:
     recorder.catch_up()
-    record = recorder.record("unknown", None, (), Timing(recorder.started, recorder.first_byte))
+    record = recorder.record()
     if recorder.session is None or not recorder.is_readable:
         return Checked(record, None, tuple(recorder.faults))
     exchange = recorder.session.look(recorder.now(), recorder.arrivals())
@@ -353,8 +352,8 @@ class LivePreview:
         if found:
             self.wake()
 
-    def _lend(self, one: OpenExchange) -> None:
-        flow, recorder = one.flow, one.recorder
+    def _lend(self, recorder: ExchangeRecorder) -> None:
+        flow = recorder.flow
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
         if recorder.session is None or recorder.session.terminated:
