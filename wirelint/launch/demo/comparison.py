@@ -123,7 +123,6 @@ def _keep(message: Json, habit: Habit) -> Json:
 
 
 def _call(call: Json) -> str:
-    """Return the result of a call."""
     function = call["function"]
     if function["name"] != "search_notes":
         return f"{FAILED}there is no tool {function['name']}"
@@ -180,7 +179,6 @@ def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
 
 
 def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
-    """Run tasks over a wire."""
     score = score or Score()
     for task in made:
         _run(task, wire, score)
