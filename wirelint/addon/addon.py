@@ -43,7 +43,6 @@ from wirelint.addon.annotate import (
     with_faults,
 )
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
-from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
@@ -57,7 +56,7 @@ from wirelint.addon.recorder import (
     pass_unread,
     take_ignore_header,
 )
-from wirelint.addon.streamed_reply import HttpReply, let_collect
+from wirelint.addon.streamed_reply import HttpReply, body_of, let_collect
 from wirelint.addon.timeouts import Timeouts, announce, withdraw
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
@@ -71,7 +70,6 @@ from wirelint.registry import shipped
 from wirelint.rule import Finding, Rule
 from wirelint.settings import HEADER
 from wirelint.state.ledger import Ledger
-from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
 
 if TYPE_CHECKING:
@@ -100,6 +98,10 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
     return run
 
 
+def _report(text: str, level: int = logging.INFO) -> None:
+    say(f"wirelint: {text}", level)
+
+
 class Inspector:
     """The addon: one instance per proxy, which holds all state. A reloaded script starts with a new one."""
 
@@ -115,16 +117,16 @@ class Inspector:
         self._telemetry: Telemetry | None = None
         self.open: OrderedDict[str, ExchangeRecorder] = OrderedDict()
         self.failures = Failures()
-        self._queue: IdleQueue[ExchangeRecorder] = IdleQueue(
+        self.queue: IdleQueue[ExchangeRecorder] = IdleQueue(
             lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
         )
-        self._ledger = CurrentLedger(lambda: self.engine.ledger, self._queue.drain)
-        self._ui = UserInterface(self)
+        self._ledger = CurrentLedger(lambda: self.engine.ledger, self.queue.drain)
+        self.ui = UserInterface(self)
         self._ignored_names: set[str] = set()
         self._timeouts = Timeouts(self.under_way, self._announce)
         self._mcp_streams = McpStreams(self.open, self._settle, self._ledger)
         self._sockets = WebSockets(self._settle, self._ledger, self.failures)
-        self._reload = Reload(self._apply, self.failures)
+        self.reload = Reload(self._apply, self.failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -135,7 +137,7 @@ class Inspector:
         self._complaint = options.settle(ctx.options.deferred)
         for option in options.OPTIONS:
             loader.add_option(option.name, str, option.default, option.help)
-        self._ui.load(loader)
+        self.ui.load(loader)
 
     def configure(self, updated: set[str]) -> None:
         if not any(option.name in updated for option in options.OPTIONS):
@@ -143,7 +145,7 @@ class Inspector:
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
         if complaint is None:
             try:
-                settings = self._reload.read()
+                settings = self.reload.read()
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
@@ -154,9 +156,9 @@ class Inspector:
     def running(self) -> None:
         self._running = True
         log.settle()
-        self._reload.start()
+        self.reload.start()
         if self.settings is not None:
-            self._ui.serve(self.settings.dashboard)
+            self.ui.serve(self.settings.dashboard)
             shipped_rules = [rule for rule in self.settings.rules if rule.case_file.parent == shipped("rules")]
             threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
 
@@ -166,68 +168,47 @@ class Inspector:
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
-        self._reload.stop()
+        self.reload.stop()
         self._timeouts.close()
         for found in tuple(self.open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
-        self._queue.drain()
+        self.queue.drain()
         self._close_store(flush=True)
-        self._ui.done()
+        self.ui.done()
         if self._telemetry is not None:
             self._telemetry.close()
 
-    def drain(self) -> None:
-        """Finish the exchanges that have ended."""
-        self._queue.drain()
-
     def under_way(self) -> Iterator[ExchangeRecorder]:
-        """Yield the exchanges in progress."""
         yield from tuple(self.open.values())
         yield from self._sockets.under_way()
 
-    @property
-    def complaint(self) -> str:
-        """The error in the last change of the settings' files; empty if that change is in force."""
-        return self._reload.complaint
-
-    @property
-    def notice(self) -> str:
-        """The address of the dashboard, or why there is none; empty if none is wanted."""
-        return self._ui.notice
-
     def log_totals(self) -> None:
         """Log the counts of all exchanges as a table."""
-        self._queue.drain()
-        log_totals(self._ui.totals)
+        self.queue.drain()
+        log_totals(self.ui.totals)
 
-    def counts(self) -> tuple[Totals, Board]:
-        """Return the counts of all exchanges, and the conversations, costs and issues of those since the first call.
-
-        mitmproxy reads all properties of an addon at its start, and the first call loads the price table: 14 MB.
-        """
-        return self._ui.totals, self._ui.board()
-
-    def write_now(self) -> None:
-        """Write the captures of the exchanges that have ended without gathering more."""
-        self._queue.drain()
+    def write_now(self) -> int:
+        """Write the captures of the exchanges that have ended without gathering more; return the number pending."""
+        self.queue.drain()
         if self._store is not None:
             self._store.hurry()
+        return self.pending
 
     @property
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
-        return len(self.open) + len(self._queue) + self._sockets.open + waiting
+        return len(self.open) + len(self.queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> bool:
         """Put settings in force for exchanges that begin now. Return False if they are in force already."""
         if settings == self.settings:
             return False
-        self._queue.drain()  # ended exchanges are redacted and captured with the old settings
+        self.queue.drain()  # ended exchanges are redacted and captured with the old settings
         before, self.settings = self.settings, settings
         if self._running:
-            self._ui.serve(settings.dashboard)
+            self.ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self.engine = Engine(settings.rules, self.engine.ledger, self.failures.rule)
@@ -246,10 +227,9 @@ class Inspector:
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self.engine.ledger = Ledger()
-                report = lambda text: say(f"wirelint: {text}")  # noqa: E731
-                shipper = Shipper(settings.captures, settings.ship, report) if settings.ship else None
+                shipper = Shipper(settings.captures, settings.ship, _report) if settings.ship else None
                 age = settings.ship_every if settings.ship else MAX_AGE
-                self._store = Store(settings.captures, self.redactor, report=report, max_part_age=age, shipper=shipper)
+                self._store = Store(settings.captures, self.redactor, report=_report, max_part_age=age, shipper=shipper)
                 self.runs.append(self._store.run)
         return True
 
@@ -261,9 +241,8 @@ class Inspector:
         if settings.otlp:
             from wirelint.addon.otlp import Telemetry
 
-            self._telemetry = Telemetry(
-                settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
-            )
+            warn = functools.partial(_report, level=logging.WARNING)
+            self._telemetry = Telemetry(settings.otlp, warn, content=settings.otlp_content)
 
     def _close_store(self, *, flush: bool = False) -> None:
         store, self._store = self._store, None
@@ -276,10 +255,10 @@ class Inspector:
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         with self.failures.caught(f"taking off {HEADER}"):
             take_ignore_header(flow, self.settings.known if self.settings is not None else None, self._ignored_names)
-        self._ui.begins(flow)
+        self.ui.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._ui.begins(flow)
+        self.ui.begins(flow)
 
     udp_start = dns_request = tcp_start
 
@@ -371,7 +350,7 @@ class Inspector:
     def _remember(self, recorder: ExchangeRecorder) -> None:
         self.open[recorder.flow.id] = recorder
         self._timeouts.wake()
-        self._ui.preview.wake()
+        self.ui.preview.wake()
         while len(self.open) > _MOST_OPEN:
             oldest = next(iter(self.open.values()))
             oldest.mark_unread("too many open exchanges; this one is no longer watched")
@@ -386,7 +365,7 @@ class Inspector:
         recorder = self.open.pop(flow.id, None)
         if recorder is None:
             return
-        self._ui.preview.end(flow)
+        self.ui.preview.end(flow)
         if end is None:
             end, error = end_of(flow), flow.error.msg if flow.error is not None else None
             if recorder.broken_reason:
@@ -401,10 +380,10 @@ class Inspector:
         # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
         names = ("save_stream_file", "hardump", "dumper_filter")
         is_read_at_once = any(getattr(ctx.options, name, None) for name in names)
-        if not is_read_at_once and (self._queue or self.is_busy() or recorder.size >= LARGE):
-            self._queue.put(recorder, recorder.size)
+        if not is_read_at_once and (self.queue or self.is_busy() or recorder.size >= LARGE):
+            self.queue.put(recorder, recorder.size)
         else:
-            self._queue.drain()
+            self.queue.drain()
             self._finish(recorder, self._read_ended(recorder))
 
     def is_busy(self) -> bool:
@@ -417,12 +396,12 @@ class Inspector:
         except Exception as error:  # fail open
             self.failures.log("the end of an exchange", error)
             self._add_failure(recorder.flow, "the end of an exchange", error)
-        self._ui.show(recorder.flow)
+        self.ui.show(recorder.flow)
 
     def _announce(self, recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         with recorder.caught("telling of an open exchange", readable=True):
             announce(recorder, exchange, findings, self.redactor)
-        self._ui.show(recorder.flow)
+        self.ui.show(recorder.flow)
 
     def _finish(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> None:
         flow = recorder.flow
@@ -440,13 +419,13 @@ class Inspector:
             annotate(flow, annotation(checked), checked.record)
             if self._telemetry is not None:
                 self._telemetry.put(checked)
-            self._ui.judged(flow, checked)
+            self.ui.judged(flow, checked)
         finally:
             recorder.close()
 
     def _check_loaded(self, flow: http.HTTPFlow) -> None:
         """Check, log and annotate the exchanges of a flow from a file."""
-        self._queue.drain()
+        self.queue.drain()
         for record in records_of(flow):
             checked = check_record(self.redactor.record(record), self.engine, self.failures.log)
             if checked.because:
@@ -456,7 +435,7 @@ class Inspector:
                 continue
             log_exchange(checked)
             annotate(flow, annotation(checked))
-            self._ui.judged(flow, checked)
+            self.ui.judged(flow, checked)
 
     def _read_ended(self, recorder: ExchangeRecorder) -> Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""

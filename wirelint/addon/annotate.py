@@ -159,7 +159,7 @@ def _comment(checked: Checked, names: list[str]) -> str:
     counts = tokens_of(reply.usage) if reply is not None else None
     tokens = f"{counts.input:,}→{counts.output:,} tokens" if counts is not None else ""
     calls = counted(checked.calls, "call") if checked.calls else ""
-    parts += [part for part in (checked.model[:60], tokens, calls, checked.api) if part]
+    parts += filter(None, (checked.model[:60], tokens, calls, checked.api))
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
     worst = next((finding for finding in checked.findings if names and finding.name == names[0]), None)

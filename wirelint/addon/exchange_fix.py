@@ -17,8 +17,15 @@ from collections.abc import Sequence
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.http_headers import (
+from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
+from wirelint.addon.options import Settings
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import (
+    CUT_OFF,
     HEADER,
+    HttpReply,
+    Stream,
+    collect,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -26,10 +33,6 @@ from wirelint.addon.http_headers import (
     is_within,
     replace_body,
 )
-from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
-from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.streamed_reply import CUT_OFF, HttpReply, Stream, collect
 from wirelint.apis import channel_of
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
@@ -101,12 +104,11 @@ class ExchangeFixer:
             return
         if not is_decodable(request, recorder.limit):
             recorder.notes.append("the request does not match its content-encoding; it was not repaired")
-            return
-        if is_signed(request):
+        elif is_signed(request):
             recorder.notes.append("a header signs the body of the request; it was not repaired")
-            return
-        replace_body(request, mended.body)
-        recorder.forward(headers_of(request), mended)
+        else:
+            replace_body(request, mended.body)
+            recorder.forward(headers_of(request), mended)
 
     def _answer(self, head: Exchange) -> bool:
         """Answer a request that must not be sent. Return True if it was answered."""
@@ -258,11 +260,8 @@ def finish_body(recorder: ExchangeRecorder) -> None:
             recorder.respond(response.status_code, headers_of(response))
         if fixer is not None and fixer.end(response):
             return
-        if (
-            response.raw_content is None
-            and recorder.is_empty
-            and not (recorder.is_collected or isinstance(response.stream, HttpReply))
-        ):
+        ours = recorder.is_collected or isinstance(response.stream, HttpReply)
+        if response.raw_content is None and recorder.is_empty and not ours:
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:
             # The client got the received bytes. mitmproxy has kept no body to show, filter or save, so set it.

@@ -23,10 +23,9 @@ from functools import partial
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.streamed_reply import HttpReply
+from wirelint.addon.streamed_reply import HttpReply, body_of, is_json, make_open_ended, replace_body
 from wirelint.apis import channel_of
 from wirelint.apis.mcp import is_stream
 from wirelint.apis.writing import framed
@@ -89,16 +88,14 @@ class BatchAnswers:
         except TooLargeError:
             recorder.notes.append("the blocked call was not answered: the reply is too large")
             return
-        answers: list[Json] = [
-            *(replied if isinstance(replied, list) else [] if replied is None else [replied]),
-            *self._answers,
-        ]
         if not (200 <= response.status_code < 300):
             return
+        others = replied if isinstance(replied, list) else [] if replied is None else [replied]
+        body = orjson.dumps([*others, *self._answers])
         response.status_code = 200
         response.headers["content-type"] = "application/json"
-        replace_body(response, orjson.dumps(answers))
-        recorder.delivered = Sent(headers_of(response), orjson.dumps(answers))
+        replace_body(response, body)
+        recorder.delivered = Sent(headers_of(response), body)
         self.done = True
 
 
@@ -167,17 +164,15 @@ class _Stream:
 
 def request_ids(request: Request | None) -> set[str]:
     """Return the ids of the JSON-RPC requests in a `POST`."""
-    parts = [part for message in request.messages for part in message.parts] if request is not None else []
-    requested = [
-        part.id for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")
-    ]
-    return {id_ for id_ in requested if id_ is not None}
+    parts = request.parts if request is not None else ()
+    asked = [part for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")]
+    return {part.id for part in asked if part.id is not None}
 
 
 def response_ids(reply: Reply | None) -> set[str]:
     """Return the ids of the JSON-RPC responses in a reply."""
     found: set[str] = set()
-    for part in (part for choice in reply.choices for part in choice.parts) if reply is not None else ():
+    for part in reply.parts if reply is not None else ():
         if isinstance(part, ToolResult) and part.call_id is not None:
             found.add(part.call_id)
         elif isinstance(part, Rpc) and part.form in ("result", "error") and part.id is not None:

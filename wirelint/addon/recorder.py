@@ -80,12 +80,12 @@ class ExchangeRecorder:
     url: str
     request_headers: Headers
     request_body: bytes | None
-    session: Session | None
     started: float
     rules: Scopes
     limit: int
-    clock: Callable[[], float]
-    clock_start: float
+    session: Session | None = None
+    clock: Callable[[], float] = time.perf_counter
+    clock_start: float = field(default_factory=time.perf_counter)
     status: int | None = None
     response_headers: Headers = ()
     first_byte: float | None = None
@@ -153,20 +153,24 @@ class ExchangeRecorder:
     def respond(self, status: int, headers: Headers) -> None:
         """Record the head of the reply. mitmproxy does not report interim (1xx) responses."""
         self.status, self.response_headers, self.first_byte = status, headers, self.now()
-        fields = lower(self.response_headers)
         if self.is_readable and self.session is not None:
-            self.session.respond(status, fields)
+            self.session.respond(status, lower(headers))
             self.strings = self.session.listener = StreamStrings()
         try:
-            self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
+            self._decoder = decoder(coding, self.limit) if (coding := self._coding()) else None
         except CodingError as error:
             self.mark_unread(f"the reply cannot be read: {error}", keep_raw=True)
 
     def take_coding(self) -> str | None:
         """Return the content coding of the reply and stop decoding here: the caller decodes and passes plain bytes."""
-        coding = _coding(lower(self.response_headers).get("content-encoding")) if self._decoder is not None else None
+        coding = self._coding() if self._decoder is not None else None
         self._decoder = None
         return coding
+
+    def _coding(self) -> str | None:
+        value = lower(self.response_headers).get("content-encoding", "")
+        names = [name for item in value.split(",") if (name := item.strip().lower()) and name != "identity"]
+        return ", ".join(names) or None
 
     def store_for_later(self, data: bytes) -> None:
         """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
@@ -217,9 +221,8 @@ class ExchangeRecorder:
         """Mark the exchange unread if its text exceeds the limit of the session."""
         if self.session is not None and self.session.unread and not self.is_unread:
             lacking = self.session.unread_because
-            self.mark_unread(
-                lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None
-            )
+            why = lacking or "the reply is too long to be judged; it passed unread"
+            self.mark_unread(why, keep_raw=lacking is not None)
 
     def _clear_queue(self) -> None:
         self._queued, self._queued_size = [], 0
@@ -229,12 +232,12 @@ class ExchangeRecorder:
         if self._is_closed or not data:
             return False
         self._size += len(data)
-        if self._size > self.limit:
+        if self.is_over_limit:
             if self._raw.tell() or not self.is_unread:
-                self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+                self._mark_too_large()
             return False
         self._raw.write(data)
-        return not (self.is_unread or self._is_broken or self.session is None)
+        return not self.is_unread and self.is_readable
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Decode bytes; None if they cannot be decoded."""
@@ -245,13 +248,16 @@ class ExchangeRecorder:
         try:
             plain = self._decoder.feed(data)
         except TooLargeError:
-            self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+            self._mark_too_large()
             return None
         except CodingError as error:
             self.mark_unread(f"the reply does not match its content-encoding: {error}", keep_raw=True)
             return None
         self._plain += plain
         return plain
+
+    def _mark_too_large(self) -> None:
+        self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
 
     def mark_unread(self, note: str, *, keep_raw: bool = False) -> None:
         """Stop parsing; the rest passes unread. `keep_raw`: record the bytes nevertheless."""
@@ -323,23 +329,18 @@ class ExchangeRecorder:
 
     @property
     def is_over_limit(self) -> bool:
-        """Return True if the body exceeds `limit`."""
         return self._size > self.limit
 
     @property
     def is_empty(self) -> bool:
-        """Return True if no byte of the reply body has been stored."""
         return self._size == 0
 
     def raw_body(self) -> bytes | None:
         """Return the body as it was on the wire; None if it was not kept."""
-        if self._size > self.limit or len(self._earlier_parts) > self.limit:
+        if self.is_over_limit or len(self._earlier_parts) > self.limit:
             return None
-        return (
-            self._earlier_parts + self._raw.getvalue()[self._repeated_size :]
-            if self._earlier_parts
-            else self._raw.getvalue()
-        )
+        raw = self._raw.getvalue()
+        return self._earlier_parts + raw[self._repeated_size :] if self._earlier_parts else raw
 
     def record(self, exchange: Exchange | None = None, duration: float | None = None) -> Record:
         """Return the exchange as a `Record` with decoded bodies. `exchange`: its parse, if it could be parsed."""
@@ -371,8 +372,7 @@ class ExchangeRecorder:
         if not (self._is_broken or self.unknown_reason):
             return bytes(self._plain)
         try:  # parsing stopped early, but all bytes were stored
-            coding = _coding(lower(self.response_headers).get("content-encoding"))
-            return self._readable(decode(coding, self._raw.getvalue(), self.limit))
+            return self._readable(decode(self._coding(), self._raw.getvalue(), self.limit))
         except CodingError:
             return None
 
@@ -386,11 +386,6 @@ class ExchangeRecorder:
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
         self.strings = self.reply_stream = self.fixer = None
-
-
-def _coding(value: str | None) -> str | None:
-    names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
-    return ", ".join(names) or None
 
 
 # --- exchanges of mitmproxy's flows ----------------------------------------------------------------------------------
@@ -455,12 +450,9 @@ def new_recorder(
         url=url,
         request_headers=asked_headers(flow),
         request_body=body or None,
-        session=None,
         started=started,
         rules=settings.rules,
         limit=settings.max_body,
-        clock=time.perf_counter,
-        clock_start=time.perf_counter(),
     )
 
 

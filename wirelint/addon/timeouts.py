@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from wirelint.addon.annotate import annotate, annotation, remove_annotation
+from wirelint.addon.idle_queue import running_loop
 from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
@@ -43,7 +44,6 @@ def announce(recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Fin
 
 
 def withdraw(recorder: ExchangeRecorder) -> None:
-    """Remove the provisional annotation from a flow."""
     if recorder.open_annotation is not None:
         remove_annotation(recorder.flow, *recorder.open_annotation)
         recorder.open_annotation = None
@@ -82,11 +82,8 @@ class Timeouts:
         """Start the timer. `delay` in seconds; None: until a new exchange may be due."""
         if self._timer is not None or self._shortest == math.inf:
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no timer without a loop
-            return
-        self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
+        if (loop := running_loop()) is not None:
+            self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
 
     def close(self) -> None:
         if self._timer is not None:

@@ -103,7 +103,6 @@ class _Socket:
         return [*self.take_ready(), *self._shown(self.fixer.flush() if self.fixer is not None else [])]
 
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
-        """Add generated messages to the flow."""
         if self.flow.websocket is not None:
             self.flow.websocket.messages += [_made(content) for content in made]
         return made
@@ -120,7 +119,6 @@ class WebSockets:
 
     @property
     def open(self) -> int:
-        """Return the number of exchanges that wait for replies."""
         return sum(len(socket.open) for socket in self._sockets.values())
 
     def under_way(self) -> Iterator[ExchangeRecorder]:
