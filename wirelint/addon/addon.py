@@ -29,19 +29,7 @@ from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
-from wirelint.addon import log, mitm_compat, options
-from wirelint.addon.annotate import (
-    Reading,
-    annotate,
-    annotation,
-    capture,
-    judge,
-    mark_failure,
-    read,
-    unchecked_result,
-    warm_up,
-    with_faults,
-)
+from wirelint.addon import annotate, log, mitm_compat, options
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
@@ -57,7 +45,7 @@ from wirelint.addon.recorder import (
     take_ignore_header,
 )
 from wirelint.addon.streamed_reply import HttpReply, body_of, let_collect
-from wirelint.addon.timeouts import Timeouts, announce, withdraw
+from wirelint.addon.timeouts import Timeouts
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
 from wirelint.capture.offline import Checked, check_record
@@ -142,16 +130,14 @@ class Inspector:
     def configure(self, updated: set[str]) -> None:
         if not any(option.name in updated for option in options.OPTIONS):
             return
-        complaint = self._complaint or options.misspelt(ctx.options.deferred)
-        if complaint is None:
-            try:
-                settings = self.reload.read()
-            except options.SettingError as error:
-                complaint = str(error)
-        if complaint is not None:
-            options.refuse(complaint, running=self._running)
-        else:
-            self._apply(settings)
+        try:
+            if (complaint := self._complaint or options.misspelt(ctx.options.deferred)) is not None:
+                raise options.SettingError(complaint)
+            settings = self.reload.read()
+        except options.SettingError as error:
+            options.refuse(str(error), running=self._running)
+            return
+        self._apply(settings)
 
     def running(self) -> None:
         self._running = True
@@ -164,7 +150,7 @@ class Inspector:
 
     def _warm_up(self, rules: Sequence[Rule]) -> None:
         with self.failures.caught("compiling the patterns"):
-            warm_up(rules)
+            annotate.warm_up(rules)
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
@@ -271,14 +257,14 @@ class Inspector:
             return
         if not may_be_ours(flow.request):
             return
-        body, large = None, False
         try:
             body = body_of(flow.request, self.settings.max_body)
+            large = body is not None and len(body) > self.settings.max_body
         except TooLargeError:
-            large = True
-        if body is None or len(body) > self.settings.max_body:
+            body, large = None, True
+        if body is None or large:
             unread = open_recorder(flow, None, self.settings, self.failures)
-            if pass_unread(unread, unread.method, LEAST_BODY, large=large or body is not None):
+            if pass_unread(unread, unread.method, LEAST_BODY, large=large):
                 self._remember(unread)
             return
         recorder = open_recorder(flow, body, self.settings, self.failures)
@@ -390,7 +376,7 @@ class Inspector:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
         return any(found.method != "GET" for found in self.open.values())
 
-    def _catch_up(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> None:
+    def _catch_up(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
         try:
             self._finish(recorder, reading)
         except Exception as error:  # fail open
@@ -400,10 +386,10 @@ class Inspector:
 
     def _announce(self, recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         with recorder.caught("telling of an open exchange", readable=True):
-            announce(recorder, exchange, findings, self.redactor)
+            annotate.announce(recorder, exchange, findings, self.redactor)
         self.ui.show(recorder.flow)
 
-    def _finish(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> None:
+    def _finish(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
         flow = recorder.flow
         try:
             self.failures.log_handled(recorder.faults)
@@ -411,12 +397,12 @@ class Inspector:
             known = len(recorder.faults)
             with recorder.caught("writing the capture"):
                 if self._store is not None:
-                    capture(self._store, flow, checked)
+                    annotate.capture(self._store, flow, checked)
             with recorder.caught("logging the exchange"):
-                log_exchange(with_faults(checked, recorder.faults[known:]))
-            checked = with_faults(checked, recorder.faults[known:])
-            withdraw(recorder)
-            annotate(flow, annotation(checked), checked.record)
+                log_exchange(annotate.with_faults(checked, recorder.faults[known:]))
+            checked = annotate.with_faults(checked, recorder.faults[known:])
+            annotate.withdraw(recorder)
+            annotate.annotate(flow, annotate.annotation(checked), checked.record)
             if self._telemetry is not None:
                 self._telemetry.put(checked)
             self.ui.judged(flow, checked)
@@ -434,10 +420,10 @@ class Inspector:
             elif checked.exchange is None and not checked.findings:
                 continue
             log_exchange(checked)
-            annotate(flow, annotation(checked))
+            annotate.annotate(flow, annotate.annotation(checked))
             self.ui.judged(flow, checked)
 
-    def _read_ended(self, recorder: ExchangeRecorder) -> Reading | Exception:
+    def _read_ended(self, recorder: ExchangeRecorder) -> annotate.Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
         session, recorder.session = recorder.session, None
         with recorder.caught("reading the request"):
@@ -448,18 +434,18 @@ class Inspector:
             recorder.is_held = False
             recorder.catch_up()
         try:
-            return read(recorder, self.redactor)
+            return annotate.read(recorder, self.redactor)
         except Exception as error:  # fail open
             return error
 
-    def _judge(self, recorder: ExchangeRecorder, reading: Reading | Exception) -> Checked:
+    def _judge(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> Checked:
         try:
             if isinstance(reading, Exception):
                 raise reading
-            return judge(recorder, reading, self.engine, self.redactor)
+            return annotate.judge(recorder, reading, self.engine, self.redactor)
         except Exception as failure:  # fail open
             recorder.fail("judging the exchange", failure)
-        return unchecked_result(recorder, self.redactor)
+        return annotate.unchecked_result(recorder, self.redactor)
 
     # --- failures --------------------------------------------------------------------------------------------------
 
@@ -469,4 +455,4 @@ class Inspector:
             if flow.id in self.open:
                 self.open[flow.id].add_fault(culprit, error)
             else:
-                mark_failure(flow, culprit)
+                annotate.mark_failure(flow, culprit)

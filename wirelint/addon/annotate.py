@@ -18,12 +18,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from mitmproxy import http
 
+from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.format import NAMES, beside_received, beside_sent, encode, times_of
 from wirelint.capture.offline import Checked
@@ -121,13 +122,30 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
         flow.marked = made.marker
 
 
-def remove_annotation(flow: http.HTTPFlow, comment: str, marker: str) -> None:
-    """Remove an annotation, except for later changes by someone else."""
+def announce(recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor) -> None:
+    """Report findings of an open exchange."""
+    clean = tuple(_redacted(findings, redactor))
+    recorder.open_findings += clean
+    record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
+    checked = Checked(record, exchange, clean, names=(exchange.api, redactor.text(exchange.model)))
+    log_exchange(checked)
+    withdraw(recorder)
+    made = annotation(dataclasses.replace(checked, findings=tuple(recorder.open_findings)))
+    recorder.open_annotation = (made.comment, "" if recorder.flow.marked else made.marker)
+    annotate(recorder.flow, made)
+
+
+def withdraw(recorder: ExchangeRecorder) -> None:
+    """Remove the provisional annotation from a flow, except for later changes by someone else."""
+    if recorder.open_annotation is None:
+        return
+    flow, (comment, marker) = recorder.flow, recorder.open_annotation
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX)]:
         del flow.metadata[name]
     flow.comment = flow.comment.removeprefix(comment).removeprefix(" | ")
     if marker and flow.marked == marker:
         flow.marked = ""
+    recorder.open_annotation = None
 
 
 def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
@@ -269,7 +287,7 @@ def read(recorder: ExchangeRecorder, redactor: Redactor) -> Reading:
 def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
     """Check an ended exchange. Raises the errors of the engine."""
     clean, exchange = reading
-    findings = _faults(recorder, redactor)
+    findings = _redacted(recorder.faults, redactor)
     if exchange is not None:
         if clean.notes or exchange.notes:
             exchange = exchange.but(notes=clean.notes)
@@ -295,12 +313,12 @@ def warm_up(rules: Sequence[Rule]) -> None:
 
 def unchecked_result(recorder: ExchangeRecorder, redactor: Redactor) -> Checked:
     """Return the result if checking itself failed: the record and the failures."""
-    return _result(recorder, redactor.record(recorder.record()), None, _faults(recorder, redactor), redactor)
+    return _result(recorder, redactor.record(recorder.record()), None, _redacted(recorder.faults, redactor), redactor)
 
 
-def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
-    """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
-    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
+def _redacted(findings: Iterable[Finding], redactor: Redactor) -> list[Finding]:
+    """Return findings without secrets, which the text of an exception or of the traffic may quote."""
+    return [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
 
 
 def _result(

@@ -139,18 +139,12 @@ class Dashboard:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
         return True
 
-    def leave(self, page: _Events) -> None:
-        self.pages.discard(page)
-
     def event(self, page: _Events) -> bytes:
         """Return the next event of a page, and forget what waited for it."""
         made = self._board.everything() if page.is_new else self._board.changes(page.conversations, page.issues)
         page.taken()
-        return (
-            b"event: state\ndata: "
-            + dump_printable(made | {"open": [one.value for one in self._shown.values()]})
-            + b"\n\n"
-        )
+        data = dump_printable(made | {"open": [one.value for one in self._shown.values()]})
+        return b"event: state\ndata: %b\n\n" % data
 
     async def _watch(self) -> None:
         """Read the exchanges in progress as long as a page is open."""
@@ -287,7 +281,7 @@ class _Events(_Handler):
         except (StreamClosedError, TimeoutError):
             self.request.connection.close()  # type: ignore[union-attr]
         finally:
-            self.dashboard.leave(self)
+            self.dashboard.pages.discard(self)
 
     def note(self, conversations: Collection[str], issues: Collection[str]) -> None:
         """Let these rows and issues be sent, and the exchanges in progress."""

@@ -26,26 +26,13 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from wirelint import __version__, lexicon
+from wirelint import __version__, lexicon, model
 from wirelint.apis import channel_of
 from wirelint.apis.mcp import SESSION
 from wirelint.apis.traits import history_of, traits
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.model import (
-    Exchange,
-    HostedCall,
-    HostedResult,
-    Json,
-    Opaque,
-    Part,
-    Reasoning,
-    Refusal,
-    Rpc,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
 from wirelint.prices import Tokens, tokens_of
 from wirelint.rule import Finding
 from wirelint.text.escaping import excerpt, printable, shorten
@@ -336,8 +323,8 @@ def _model_operation(checked: Checked) -> _Operation:
     request = exchange.request if exchange is not None else None
     name = _TABLE["operations"].get(checked.api, "chat")
     shared: Attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _provider(checked)}
-    if model := _text(request.model if request is not None else checked.model):
-        shared["gen_ai.request.model"] = model
+    if asked := _text(request.model if request is not None else checked.model):
+        shared["gen_ai.request.model"] = asked
     if reply is not None and reply.model:
         shared["gen_ai.response.model"] = _text(reply.model)
     details: Attributes = {}
@@ -365,7 +352,7 @@ def _model_operation(checked: Checked) -> _Operation:
             made.append((f"gen_ai.client.inference.usage.{side}_tokens", count, unknown))
             made.append(("gen_ai.client.token.usage", count, {"gen_ai.token.type": side}))
     durations = "gen_ai.client.inference.duration", "gen_ai.client.operation.duration"
-    return _Operation(f"{name} {model}".rstrip(), shared, details, durations, made)
+    return _Operation(f"{name} {asked}".rstrip(), shared, details, durations, made)
 
 
 _FIRST = {
@@ -532,11 +519,11 @@ def _part(part: Part, redactor: Redactor) -> dict[str, Json]:
         return shorten(redactor.text(value), _MOST_TEXT)
 
     match part:
-        case Text(words):
+        case model.Text(words):
             return {"type": "text", "content": text(words)}
-        case Reasoning(words):
+        case model.Reasoning(words):
             return {"type": "reasoning", "content": text(words)}
-        case Refusal(words):
+        case model.Refusal(words):
             return {"type": "refusal", "content": text(words)}
         case ToolCall(id_, name, given):
             whole = given.value if len(given.text) <= _MOST_TEXT else None
@@ -544,11 +531,11 @@ def _part(part: Part, redactor: Redactor) -> dict[str, Json]:
             return {"type": "tool_call", "id": id_, "name": name or "", "arguments": value}
         case ToolResult(id_, words):
             return {"type": "tool_call_response", "id": id_, "response": text(words)}
-        case HostedCall(id_, name):
+        case model.HostedCall(id_, name):
             return {"type": "server_tool_call", "id": id_, "name": name or "", "server_tool_call": {"type": name or ""}}
-        case HostedResult(id_):
+        case model.HostedResult(id_):
             return {"type": "server_tool_call_response", "id": id_, "server_tool_call_response": {"type": part.kind}}
-        case Opaque(kind):
+        case model.Opaque(kind):
             return {"type": kind or "unknown"}
         case Rpc():
             return {"type": "rpc"}

@@ -10,44 +10,18 @@ replaces them.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable
 
-from wirelint.addon.annotate import annotate, annotation, remove_annotation
 from wirelint.addon.idle_queue import running_loop
-from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
-from wirelint.capture.offline import Checked
-from wirelint.capture.record import Record
-from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.settings import Scopes
 from wirelint.wire.websocket import is_socket
-
-
-def announce(recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor) -> None:
-    """Report findings of an open exchange."""
-    clean = tuple(dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings)
-    recorder.open_findings += clean
-    record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
-    checked = Checked(record, exchange, clean, names=(exchange.api, redactor.text(exchange.model)))
-    log_exchange(checked)
-    withdraw(recorder)
-    made = annotation(dataclasses.replace(checked, findings=tuple(recorder.open_findings)))
-    recorder.open_annotation = (made.comment, "" if recorder.flow.marked else made.marker)
-    annotate(recorder.flow, made)
-
-
-def withdraw(recorder: ExchangeRecorder) -> None:
-    if recorder.open_annotation is not None:
-        remove_annotation(recorder.flow, *recorder.open_annotation)
-        recorder.open_annotation = None
-
 
 _GRAIN = 1 / 30
 """Shortest pause between two checks as a fraction of the shortest limit; reports are late by at most that."""

@@ -166,11 +166,9 @@ class Exchanges:
             other = cached.checked.exchange
             if other is None or other.request is None or other.conversation != exchange.conversation:
                 continue
-            if other.id != exchange.id:
-                results = (result for message in other.request.messages for result in message.results)
-                found = next((result for result in results if result.call_id == call_id), None)
-                if found is not None:
-                    return found.text
+            results = other.request.results if other.id != exchange.id else ()
+            if (found := next((one for one in results if one.call_id == call_id), None)) is not None:
+                return found.text
         return None
 
 
@@ -430,9 +428,7 @@ class Commands:
         """Print the findings of these flows (default: all flows): one line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
-        for one in flows or _all_flows():
-            if not isinstance(one, http.HTTPFlow) or not self._exchanges.knows(one):
-                continue
+        for one in self._known(flows or _all_flows()):
             checked = self._exchanges.look(one).checked
             if not checked.findings and not checked.known:
                 clean += 1
@@ -461,9 +457,8 @@ class Commands:
         """Try all fixes on these flows: each flow with a fix gets a copy with the repaired bodies."""
         lines: list[str] = []
         made: list[http.HTTPFlow] = []
-        for one in flows:
-            if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one):
-                lines += self._try(one, made)
+        for one in self._known(flows):
+            lines += self._try(one, made)
         if not lines:
             raise wrong("none of these flows is an exchange of a supported API")
         view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
@@ -502,7 +497,7 @@ class Commands:
         from wirelint.view.html import write_report  # 5 MB, which most runs do not need
 
         out = _file(path, "report.html")
-        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one)]
+        known = self._known(flows)
         if not known:
             raise wrong("none of these flows is an exchange of a supported API; nothing was written")
         items = (self._exchanges.look(one).checked for one in known)
@@ -546,6 +541,9 @@ class Commands:
         return printable(
             f"the case of {flow.id[:8]} is being made; the event log will say when it is in {out.absolute()}"
         )
+
+    def _known(self, flows: Sequence[flow.Flow]) -> list[http.HTTPFlow]:
+        return [one for one in flows if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one)]
 
     def _rules(self) -> Sequence[Rule]:
         return self._inspector.engine.rules

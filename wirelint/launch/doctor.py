@@ -289,13 +289,6 @@ fetch(process.argv[1]).then((reply) => reply.text())
     .then((text) => console.log(text), (error) => console.log(String(error.cause ?? error)));
 """
 _UNTRUSTED = re.compile(r"certificate|CERT_|self[- ]signed|unable to get (local )?issuer|\bSSL", re.IGNORECASE)
-_VARIABLES = {
-    "urllib": "SSL_CERT_FILE",
-    "httpx": "SSL_CERT_FILE",
-    "requests": "REQUESTS_CA_BUNDLE",
-    "curl": "CURL_CA_BUNDLE",
-    "node": "NODE_EXTRA_CA_CERTS",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +386,7 @@ def judge(name: str, client: str, answer: str, trial: Trial) -> Check:
     if answer.strip() == ANSWER:
         return ok(name, "goes through the proxy and trusts it")
     if _UNTRUSTED.search(answer):
-        cure = f"{_trust_command(_VARIABLES[client], trial)}, or use wirelint run"
+        cure = f"{_trust_command(env.CLIENT_TRUST[client], trial)}, or use wirelint run"
         return problem(name, f"does not trust the proxy: {_line(answer)}", cure)
     cure = "use wirelint run --mode base-url, and check that nothing unsets the proxy variables"
     return problem(name, f"does not go through the proxy: {_line(answer)}", cure)

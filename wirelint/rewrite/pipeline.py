@@ -94,29 +94,25 @@ class Pipeline:
         """Number of the first frame of which a rewriter holds an event back; None if none does."""
         return min((held for stage in self._stages if (held := stage.held) is not None), default=None)
 
-    def may_pass(self, block: int, text: str) -> bool:
-        """Return True if more text of a block may leave before the rewriters see it; the text then counts as forwarded.
+    def pass_by(self, event: Delta) -> bool:
+        """Return True if a delta leaves before the rewriters see it, which get it later: one delta or several joined.
 
-        The text goes to `take_later` afterwards. After False nothing was changed.
+        After False nothing was changed. Raises PipelineError; then the delta leaves, too.
         """
-        if block != self._calm or not text:
+        text = event.text
+        if event.block != self._calm or not text:
             return False
         if self._over != "yes" and self._may_start(text, self._in_line, self._tail):
             return False
         if not self._in_line or "\n" in text:
             self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
+        if self._homes.get(event.block) not in self._ended:  # no rewriter needs text after a finish reason
+            self._later.append(event)
+            self._later_size += len(text)
+            if self._later_size > _MOST_LATER:
+                self._catch_up()
         return True
-
-    def take_later(self, event: Delta) -> None:
-        """Keep forwarded text for the rewriters, which get it later: one delta or several joined. Raises
-        PipelineError."""
-        if self._homes.get(event.block) in self._ended:
-            return  # no rewriter needs text after a finish reason
-        self._later.append(event)
-        self._later_size += len(event.text)
-        if self._later_size > _MOST_LATER:
-            self._catch_up()
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
         """Record that the pushed events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an

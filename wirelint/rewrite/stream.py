@@ -267,13 +267,11 @@ class ReplyStream:
         event, pipeline = said[0] if len(said) == 1 else None, self._pipeline
         if type(event) is not Delta or self._queue or self._skip or self._late or not pipeline:
             return False
-        if not pipeline.may_pass(event.block, event.text):
-            return False
         try:
-            pipeline.take_later(event)
+            return pipeline.pass_by(event)
         except PipelineError as failure:
             self._drop_pipeline(failure)
-        return True
+            return True
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
