@@ -28,7 +28,6 @@ from urllib.parse import urlsplit
 
 from wirelint import __version__, lexicon, model
 from wirelint.apis import channel_of
-from wirelint.apis.mcp import SESSION
 from wirelint.apis.traits import history_of, traits
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
@@ -339,7 +338,7 @@ def _model_operation(checked: Checked) -> _Operation:
         details["gen_ai.response.finish_reasons"] = reasons
     made: list[Measurement] = []
     times = (timing.first_byte, timing.first_token) if checked.streamed else ()
-    for label, metric, time_ms in zip(_FIRST, _FIRST.values(), times, strict=False):
+    for (label, metric), time_ms in zip(_TABLE["first_times"].items(), times, strict=False):
         if time_ms is not None:
             details[label] = time_ms / 1e3
             made.append((metric, time_ms / 1e3, {}))
@@ -353,13 +352,6 @@ def _model_operation(checked: Checked) -> _Operation:
             made.append(("gen_ai.client.token.usage", count, {"gen_ai.token.type": side}))
     durations = "gen_ai.client.inference.duration", "gen_ai.client.operation.duration"
     return _Operation(f"{name} {asked}".rstrip(), shared, details, durations, made)
-
-
-_FIRST = {
-    "gen_ai.response.time_to_first_chunk": "gen_ai.client.inference.time_to_first_chunk",
-    "wirelint.time_to_first_token": "wirelint.time_to_first_token",
-}
-"""Attribute and histogram of the time to the first byte of a stream, and to its first generated content."""
 
 
 def _tool_operation(checked: Checked) -> _Operation | None:
@@ -377,13 +369,10 @@ def _tool_operation(checked: Checked) -> _Operation | None:
                 continue
         headers = exchange.request_headers if exchange is not None else {}
         details: Attributes = {"jsonrpc.request.id": _text(id_.strip('"'))} if id_ is not None else {}
-        details |= {name: _text(headers[key]) for key, name in _MCP_HEADERS.items() if key in headers}
+        details |= {name: _text(headers[key]) for key, name in _TABLE["mcp_headers"].items() if key in headers}
         shared: Attributes = {"mcp.method.name": method, **more}
         return _Operation(f"{method} {target}".rstrip(), shared, details, ("mcp.client.operation.duration",))
     return None
-
-
-_MCP_HEADERS = {SESSION: "mcp.session.id", "mcp-protocol-version": "mcp.protocol.version"}
 
 
 def _provider(checked: Checked) -> str:
