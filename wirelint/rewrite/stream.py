@@ -164,22 +164,23 @@ class ReplyStream:
             return []
         if self._raw:
             return self._pass_raw(data, at)
+        out: list[bytes] = []
         self._kept += data
-        return self._guarded(lambda out: self._feed(data, at, out))
-
-    def _feed(self, data: bytes, at: float | None, out: list[bytes]) -> None:
-        frames = self._session.frame(data, at)
-        if self._session.unread:
-            self._note(self._session.unread_because or "the reply is too large to be repaired")
-            self._release(out)
-            out += self._all_raw()
-            return
-        for frame in frames:
-            self._take_next(frame, self._session.read(frame), out)
-        if self._idle:
-            out += self._all_raw()
-        if self.holding is not None or self._kept:
-            self._watch(at, out)
+        try:
+            frames = self._session.frame(data, at)
+            if self._session.unread:
+                self._note(self._session.unread_because or "the reply is too large to be repaired")
+                self._release(out)
+                return out + self._all_raw()
+            for frame in frames:
+                self._take_next(frame, self._session.read(frame), out)
+            if self._idle:
+                out += self._all_raw()
+            if self.holding is not None or self._kept:
+                self._watch(at, out)
+            return out
+        except Exception as error:  # fail open
+            return out + self._fail(error)
 
     def flush(self, at: float | None = None) -> list[bytes]:
         """Return all received bytes, because no more may arrive. Later bytes are repaired again, from the next frame
@@ -219,10 +220,13 @@ class ReplyStream:
         out: list[bytes] = []
         try:
             step(out)
+            return out
         except Exception as error:  # fail open
-            self._tell("repairing the reply", error)
-            out += self._all_raw()
-        return out
+            return out + self._fail(error)
+
+    def _fail(self, error: Exception) -> list[bytes]:
+        self._tell("repairing the reply", error)
+        return self._all_raw()
 
     @cached_property
     def _context(self) -> RewriteContext:
