@@ -16,6 +16,7 @@ from tests.build import REGISTRY, as_record
 from tests.fakes import Clock
 from wirelint.addon.addon import Inspector
 from wirelint.addon.annotate import judge, read
+from wirelint.addon.log import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.capture.offline import Checked
@@ -31,6 +32,8 @@ def recorder_of(
     clock: Clock | None = None,
     name: str = "3f2a9c11-0000",
     rules: Scopes | None = None,
+    flow: http.HTTPFlow | None = None,
+    failures: Failures | None = None,
 ) -> ExchangeRecorder:
     """A recorder whose request has been read."""
     made, clock = as_record(record), clock or Clock()
@@ -42,8 +45,9 @@ def recorder_of(
         body=made.request_body or b"",
     )
     return ExchangeRecorder(
+        flow=flow or tflow.tflow(resp=True),
+        failures=failures or Failures(),
         id=name,
-        client="client-1",
         method=made.method,
         url=made.url,
         request_headers=made.request_headers,
@@ -72,7 +76,13 @@ def result_of_record(
     if made.status is not None:
         recorder.respond(made.status, made.response_headers)
         feed(recorder, made.response_body or b"", 420.0)
-    return judge(recorder, read(recorder, end, error, 1840.0, Redactor(b"key")), Engine(chosen), Redactor(b"key"))
+    return judged(recorder, Engine(chosen), end, error)
+
+
+def judged(recorder: ExchangeRecorder, engine: Engine, end: End = "complete", error: str | None = None) -> Checked:
+    """The result on an exchange that has ended after 1.84 seconds."""
+    recorder.end, recorder.error, recorder.duration = end, error, 1840.0
+    return judge(recorder, read(recorder, Redactor(b"key")), engine, Redactor(b"key"))
 
 
 def with_model(checked: Checked, model: str) -> Checked:

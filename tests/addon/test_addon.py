@@ -63,7 +63,6 @@ def test_the_client_goes_without_a_hook(inspector: Inspector, tmp_path: Path) ->
     left, stays = pass_through(inspector, CUT), pass_through(inspector, RECORD)
     stays.client_conn = left.client_conn.copy()
     stays.client_conn.id = "another"
-    inspector.open[stays.id].recorder.client = "another"
     inspector.client_disconnected(left.client_conn)
     assert (left.metadata["wirelint.end"], "wirelint.end" in stays.metadata) == ("client-left", False)
     inspector.response(stays)

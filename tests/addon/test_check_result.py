@@ -7,13 +7,12 @@ import json
 import subprocess
 import sys
 
-from tests.addon.build import feed, recorder_of, result_of_record
+from tests.addon.build import feed, judged, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
-from wirelint.addon.annotate import annotation, judge, read
+from wirelint.addon.annotate import annotation
 from wirelint.addon.log import exchange_line
 from wirelint.capture.offline import Checked, check
-from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.fix import AppliedFix
@@ -79,9 +78,7 @@ def test_no_answer_at_all() -> None:
     record = Talk().record("openai.chat", True)
     record["response"]["status"] = None
     recorder = recorder_of(record)
-    result = judge(
-        recorder, read(recorder, "upstream-died", "refused", 3.0, Redactor()), Engine(REGISTRY.rules), Redactor()
-    )
+    result = judged(recorder, Engine(REGISTRY.rules), "upstream-died", "refused")
     assert (result.record.status, result.record.response_body, result.findings) == (None, None, ())
     assert replay(result.record) is not None
 
@@ -89,7 +86,7 @@ def test_no_answer_at_all() -> None:
 def test_failures_do_not_quote_secrets() -> None:
     recorder = recorder_of(Talk().record("openai.chat", True))
     recorder.fail("reading", ValueError(f"cannot read {KEY}"))
-    result = judge(recorder, read(recorder, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
+    result = judged(recorder, Engine(()))
     assert [item.name for item in result.findings] == ["internal-error"]
     assert KEY not in result.findings[0].message
 
@@ -101,9 +98,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
         made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
         recorder.respond(200, made.response_headers)
         feed(recorder, made.response_body or b"", 420.0)
-        seen.append(
-            judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
-        )
+        seen.append(judged(recorder, engine))
     assert [(len(result.findings), len(result.folded.findings), len(result.folded.known)) for result in seen] == [
         (0, 0, 0),
         (1, 1, 0),

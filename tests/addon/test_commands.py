@@ -16,7 +16,7 @@ from tests.addon.test_addon import CUT, RECORD
 from tests.addon.test_contentview import reopened, shown
 from tests.build import Assistant, Talk, User, schema
 from wirelint.addon.addon import Inspector
-from wirelint.addon.commands import RuleName, flows_before
+from wirelint.addon.ui import RuleName, flows_before
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 

@@ -105,7 +105,7 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     assert callable(flow.response.stream)
     flow.response.stream(half)
     (found,) = inspector.open.values()
-    glimpses = inspector._ui.preview
+    glimpses = inspector.ui.preview
     glimpses._lend(found)
     assert flow.response.raw_content == half[:-1]
     name, page = shown(flow, "response")
@@ -144,7 +144,7 @@ def test_what_is_no_exchange_says_so_when_the_view_is_chosen_by_hand(inspector: 
 
 def test_both_forms_show_the_same(inspector: Inspector) -> None:
     flow = ended(inspector, CUT)
-    view = inspector._ui._view
+    view = inspector.ui._view
     assert flow.response is not None
     metadata: Any = type("Metadata", (), {"flow": flow, "http_message": flow.response})()
     name, lines = view(BODY, flow=flow, http_message=flow.response, content_type=None, tcp_message=None)

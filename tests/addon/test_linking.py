@@ -6,14 +6,11 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from tests.addon.build import feed, recorder_of
+from tests.addon.build import feed, judged, recorder_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.annotate import judge
-from wirelint.addon.annotate import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
-from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
 from wirelint.model import Link
 from wirelint.view.findings import annotations_of
@@ -42,7 +39,7 @@ def _pass(talk: Talk, number: int, engine: Engine) -> Checked:
     made, recorder = as_record(record), recorder_of(record, name=f"flow-{number}")
     recorder.respond(made.status or 200, made.response_headers)
     feed(recorder, made.response_body or b"", 420.0)
-    return judge(recorder, read_visit(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
+    return judged(recorder, engine)
 
 
 def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:

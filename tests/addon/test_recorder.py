@@ -5,43 +5,31 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from mitmproxy.test import tflow
 
 from tests.addon.build import recorder_of
 from tests.build import Talk, chunk, some, sse
 from tests.cuts import split
 from tests.fakes import Clock
 from wirelint.addon.log import Failures
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.streamed_reply import HttpReply, Stream
-from wirelint.capture.record import Record
+from wirelint.addon.streamed_reply import HttpReply
 from wirelint.engine import MOST_TEXT
-from wirelint.model import Timing
 
 RECORD = Talk(text="Ein Satz, übersät mit Häkchen: ✓✓✓.").record("openai.chat", True)
 PLAIN = RECORD["response"]["body"].encode()
 
 
-def record_of(recorder: ExchangeRecorder) -> Record:
-    return recorder.record("complete", None, (), Timing())
-
-
 class Never(Failures):
     """Failures of which there may be none."""
 
-    def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
+    def log(self, culprit: str, error: BaseException) -> None:
         raise AssertionError(culprit) from error
-
-
-def reply_of(recorder: ExchangeRecorder, failures: Failures | None = None, inner: Stream | None = None) -> HttpReply:
-    return HttpReply(tflow.tflow(resp=True), recorder, failures or Never(), inner)
 
 
 def test_pieces_are_read_together_each_as_of_its_time() -> None:
     clock = Clock()
-    recorder = recorder_of(RECORD, clock=clock)
+    recorder = recorder_of(RECORD, clock=clock, failures=Never())
     recorder.respond(200, ())
-    stream = reply_of(recorder)
+    stream = HttpReply(recorder)
     assert recorder.session is not None
     for piece in (PLAIN[:700], PLAIN[700:]):
         clock.time += 0.5
@@ -67,28 +55,28 @@ LETTING_GO: dict[str, tuple[str, bytes, int, bool]] = {
 @pytest.mark.parametrize("name", LETTING_GO)
 def test_what_is_not_read_passes_all_the_same(name: str) -> None:
     coding, body, limit, kept = LETTING_GO[name]
-    recorder = recorder_of(RECORD, limit)
+    recorder = recorder_of(RECORD, limit, failures=Never())
     recorder.respond(200, (("content-encoding", coding),))
-    stream = reply_of(recorder)
+    stream = HttpReply(recorder)
     pieces = split(body, (10, 20))
     assert [stream(piece) for piece in pieces] == pieces
     recorder.catch_up()
     assert recorder.is_unread
     assert len(recorder.notes) == 1
-    assert record_of(recorder).response_body is None
+    assert recorder.record().response_body is None
     assert recorder.raw_body() == (body if kept else None)
     assert some(recorder.session).finish("complete").end == "unread"
 
 
 def test_a_reply_that_says_too_much_is_let_go() -> None:
-    recorder = recorder_of(RECORD, 1 << 30)
+    recorder = recorder_of(RECORD, 1 << 30, failures=Never())
     recorder.respond(200, (("content-type", "text/event-stream"),))
-    stream = reply_of(recorder)
+    stream = HttpReply(recorder)
     event = sse(chunk({"content": "more and more " * 5000}), done=False).encode()
     for _ in range(MOST_TEXT // 70_000 + 2):
         assert stream(event) == event
     recorder.catch_up()
     assert recorder.is_unread
     assert recorder.notes == ["the reply is too long to be judged; it passed unread"]
-    assert (recorder.raw_body(), record_of(recorder).response_body) == (None, None)
+    assert (recorder.raw_body(), recorder.record().response_body) == (None, None)
     assert some(recorder.session).finish("complete").end == "unread"

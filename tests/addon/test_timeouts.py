@@ -1,4 +1,4 @@
-"""OpenExchange timer for all open exchanges: whom it looks at, when, and what stands on a flow meanwhile."""
+"""Timer for all open exchanges: whom it looks at, when, and what stands on a flow meanwhile."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mitmproxy import http
 from tests.addon.build import flow_of, head_of, inspecting, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from tests.fakes import Clock
-from wirelint.addon.log import Failures
-from wirelint.addon.recorder import OpenExchange
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.timeouts import Timeouts
 from wirelint.engine import Engine
 from wirelint.model import Exchange
@@ -61,28 +60,27 @@ class Scene:
     """A watch, its clock (at 100 seconds), and what it reported: (seconds since then, rule)."""
 
     clock: Clock = field(default_factory=Clock)
-    opens: list[OpenExchange] = field(default_factory=list)
+    opens: list[ExchangeRecorder] = field(default_factory=list)
     told: list[tuple[float, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.loop = Loop(self.clock)
-        self.failures = Failures()
-        self.watch = Timeouts(lambda: self.opens, self._report, self.failures, self.clock)
+        self.watch = Timeouts(lambda: self.opens, self._report, self.clock)
         self.rules = Scopes.over(REGISTRY.select(["ST6"]))
         self.watch.follow(Engine(self.rules))
 
-    def _report(self, one: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+    def _report(self, one: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         assert exchange.open
         self.told += [(round(self.clock.time - 100), finding.name) for finding in findings]
 
-    def begin(self, record: dict[str, Any] = RECORD) -> OpenExchange:
-        one = OpenExchange(recorder_of(record, clock=self.clock, rules=self.rules), flow_of(record))
+    def begin(self, record: dict[str, Any] = RECORD) -> ExchangeRecorder:
+        one = recorder_of(record, clock=self.clock, rules=self.rules, flow=flow_of(record))
         self.opens.append(one)
         self.watch.wake()
         return one
 
-    def answer(self, one: OpenExchange) -> None:
-        one.recorder.respond(200, (("content-type", "text/event-stream"),))
+    def answer(self, one: ExchangeRecorder) -> None:
+        one.respond(200, (("content-type", "text/event-stream"),))
 
 
 @pytest.fixture
@@ -118,25 +116,25 @@ def test_what_is_reported_and_when(scene: Scene, name: str) -> None:
     one = scene.begin()
     for at, data in steps:
         scene.loop.run_until(100 + at)
-        if one.recorder.status is None:
+        if one.status is None:
             scene.answer(one)
-        one.recorder.store_for_later(data)
+        one.store_for_later(data)
     scene.loop.run_until(100 + end)
     assert [rule for _, rule in scene.told] == [rule for _, rule in told]
     for (when, _), (least, _) in zip(scene.told, told, strict=True):
         assert least <= when <= least + 2
 
 
-def _intercept(one: OpenExchange) -> None:
+def _intercept(one: ExchangeRecorder) -> None:
     one.flow.intercept()
 
 
-def _give_up(one: OpenExchange) -> None:
-    one.recorder.mark_unread("too large")
+def _give_up(one: ExchangeRecorder) -> None:
+    one.mark_unread("too large")
 
 
-def _listen(one: OpenExchange) -> None:
-    one.recorder.method = "GET"
+def _listen(one: ExchangeRecorder) -> None:
+    one.method = "GET"
 
 
 LEFT_ALONE = {
@@ -166,12 +164,12 @@ def test_after_the_user_lets_go_it_is_watched(scene: Scene) -> None:
 def test_a_failure_concerns_one_exchange(scene: Scene) -> None:
     broken, well = scene.begin(), scene.begin()
     scene.answer(broken)
-    broken.recorder.store_for_later(BEGUN)
-    broken.recorder._decoder = object()  # type: ignore[assignment]
+    broken.store_for_later(BEGUN)
+    broken._decoder = object()  # type: ignore[assignment]
     scene.loop.run_until(200)
     assert [rule for _, rule in scene.told] == ["silent-hang"]
-    assert [fault.name for fault in broken.recorder.faults] == ["internal-error"]
-    assert well.recorder.faults == []
+    assert [fault.name for fault in broken.faults] == ["internal-error"]
+    assert well.faults == []
 
 
 # --- what stands on the flow ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import ended, pass_through
 from tests.build import Call, Talk, schema, some
-from wirelint.addon import addon as inspector_module
+from wirelint.addon import annotate
 from wirelint.addon.addon import Inspector
 from wirelint.addon.idle_queue import LARGE
 
@@ -104,13 +104,13 @@ def test_a_large_one_is_read_by_a_thread_and_judged_on_the_loop(
     here = threading.get_ident()
 
     def noting(name: str) -> None:
-        sound = getattr(inspector_module, name)
+        sound = getattr(annotate, name)
 
         def noted(*args: Any) -> Any:
             where[name].append(threading.get_ident() == here)
             return sound(*args)
 
-        monkeypatch.setattr(inspector_module, name, noted)
+        monkeypatch.setattr(annotate, name, noted)
 
     noting("read")
     noting("judge")

@@ -93,7 +93,7 @@ def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api:
     told = _repaired(record)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Prefilter, "may_start", lambda *_: True)
-        patch.setattr(Pipeline, "may_pass", lambda *_: False)
+        patch.setattr(Pipeline, "pass_by", lambda *_: False)
         assert told == _repaired(record)
 
 

@@ -56,7 +56,7 @@ def findings_of(proxy: Proxy, test: str) -> list[str]:
 
 _MODULES = (
     "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.stream", "wirelint.rewrite.request",
-    "wirelint.addon.recorder", "wirelint.addon.streamed_reply", "wirelint.addon.http_headers",
+    "wirelint.addon.recorder", "wirelint.addon.streamed_reply",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat",
     "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.engine",
     "wirelint.fixes.prefilter", "wirelint.fixes.promote_markup",

@@ -29,37 +29,23 @@ from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
-from wirelint.addon import log, mitm_compat, options
-from wirelint.addon.annotate import (
-    Reading,
-    annotate,
-    annotation,
-    capture,
-    judge,
-    mark_failure,
-    read,
-    unchecked_result,
-    warm_up,
-    with_faults,
-)
+from wirelint.addon import annotate, log, mitm_compat, options
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
-from wirelint.addon.http_headers import body_of
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.options import Reload
 from wirelint.addon.recorder import (
-    EndedExchange,
+    LEAST_BODY,
     ExchangeRecorder,
-    OpenExchange,
     may_be_ours,
     note_unknown,
     open_recorder,
-    open_unread,
+    pass_unread,
     take_ignore_header,
 )
-from wirelint.addon.streamed_reply import HttpReply, let_collect
-from wirelint.addon.timeouts import Timeouts, announce, withdraw
+from wirelint.addon.streamed_reply import HttpReply, body_of, let_collect
+from wirelint.addon.timeouts import Timeouts
 from wirelint.addon.ui import UserInterface
 from wirelint.addon.websocket import WebSockets
 from wirelint.capture.offline import Checked, check_record
@@ -72,7 +58,6 @@ from wirelint.registry import shipped
 from wirelint.rule import Finding, Rule
 from wirelint.settings import HEADER
 from wirelint.state.ledger import Ledger
-from wirelint.view.dashboard import Board, Totals
 from wirelint.wire.content_coding import TooLargeError
 
 if TYPE_CHECKING:
@@ -101,6 +86,10 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
     return run
 
 
+def _report(text: str, level: int = logging.INFO) -> None:
+    say(f"wirelint: {text}", level)
+
+
 class Inspector:
     """The addon: one instance per proxy, which holds all state. A reloaded script starts with a new one."""
 
@@ -114,18 +103,18 @@ class Inspector:
         self.runs: list[str] = []
         """The ends of the names of the folders with captures."""
         self._telemetry: Telemetry | None = None
-        self.open: OrderedDict[str, OpenExchange] = OrderedDict()
+        self.open: OrderedDict[str, ExchangeRecorder] = OrderedDict()
         self.failures = Failures()
-        self._queue: IdleQueue[EndedExchange] = IdleQueue(
+        self.queue: IdleQueue[ExchangeRecorder] = IdleQueue(
             lambda one: functools.partial(self._catch_up, one, self._read_ended(one)), self.is_busy
         )
-        self._ledger = CurrentLedger(lambda: self.engine.ledger, self._queue.drain)
-        self._ui = UserInterface(self)
+        self._ledger = CurrentLedger(lambda: self.engine.ledger, self.queue.drain)
+        self.ui = UserInterface(self)
         self._ignored_names: set[str] = set()
-        self._timeouts = Timeouts(self.under_way, self._announce, self.failures)
-        self._mcp_streams = McpStreams(self.open, self._settle, self._ledger, self.failures)
+        self._timeouts = Timeouts(self.under_way, self._announce)
+        self._mcp_streams = McpStreams(self.open, self._settle, self._ledger)
         self._sockets = WebSockets(self._settle, self._ledger, self.failures)
-        self._reload = Reload(self._apply, self.failures)
+        self.reload = Reload(self._apply, self.failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -136,105 +125,82 @@ class Inspector:
         self._complaint = options.settle(ctx.options.deferred)
         for option in options.OPTIONS:
             loader.add_option(option.name, str, option.default, option.help)
-        self._ui.load(loader)
+        self.ui.load(loader)
 
     def configure(self, updated: set[str]) -> None:
         if not any(option.name in updated for option in options.OPTIONS):
             return
-        complaint = self._complaint or options.misspelt(ctx.options.deferred)
-        if complaint is None:
-            try:
-                settings = self._reload.read()
-            except options.SettingError as error:
-                complaint = str(error)
-        if complaint is not None:
-            options.refuse(complaint, running=self._running)
-        else:
-            self._apply(settings)
+        try:
+            if (complaint := self._complaint or options.misspelt(ctx.options.deferred)) is not None:
+                raise options.SettingError(complaint)
+            settings = self.reload.read()
+        except options.SettingError as error:
+            options.refuse(str(error), running=self._running)
+            return
+        self._apply(settings)
 
     def running(self) -> None:
         self._running = True
         log.settle()
-        self._reload.start()
+        self.reload.start()
         if self.settings is not None:
-            self._ui.serve(self.settings.dashboard)
+            self.ui.serve(self.settings.dashboard)
             shipped_rules = [rule for rule in self.settings.rules if rule.case_file.parent == shipped("rules")]
             threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
 
     def _warm_up(self, rules: Sequence[Rule]) -> None:
         with self.failures.caught("compiling the patterns"):
-            warm_up(rules)
+            annotate.warm_up(rules)
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
-        self._reload.stop()
+        self.reload.stop()
         self._timeouts.close()
         for found in tuple(self.open.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
-        self._queue.drain()
+        self.queue.drain()
         self._close_store(flush=True)
-        self._ui.done()
+        self.ui.done()
         if self._telemetry is not None:
             self._telemetry.close()
 
-    def drain(self) -> None:
-        """Finish the exchanges that have ended."""
-        self._queue.drain()
-
-    def under_way(self) -> Iterator[OpenExchange]:
-        """Yield the exchanges in progress."""
+    def under_way(self) -> Iterator[ExchangeRecorder]:
         yield from tuple(self.open.values())
         yield from self._sockets.under_way()
 
-    @property
-    def complaint(self) -> str:
-        """The error in the last change of the settings' files; empty if that change is in force."""
-        return self._reload.complaint
-
-    @property
-    def notice(self) -> str:
-        """The address of the dashboard, or why there is none; empty if none is wanted."""
-        return self._ui.notice
-
     def log_totals(self) -> None:
         """Log the counts of all exchanges as a table."""
-        self._queue.drain()
-        log_totals(self._ui.totals)
+        self.queue.drain()
+        log_totals(self.ui.totals)
 
-    def counts(self) -> tuple[Totals, Board]:
-        """Return the counts of all exchanges, and the conversations, costs and issues of those since the first call.
-
-        mitmproxy reads all properties of an addon at its start, and the first call loads the price table: 14 MB.
-        """
-        return self._ui.totals, self._ui.board()
-
-    def write_now(self) -> None:
-        """Write the captures of the exchanges that have ended without gathering more."""
-        self._queue.drain()
+    def write_now(self) -> int:
+        """Write the captures of the exchanges that have ended without gathering more; return the number pending."""
+        self.queue.drain()
         if self._store is not None:
             self._store.hurry()
+        return self.pending
 
     @property
     def pending(self) -> int:
         """Return the number of exchanges in progress or not yet written."""
         waiting = self._store.waiting if self._store is not None else 0
-        return len(self.open) + len(self._queue) + self._sockets.open + waiting
+        return len(self.open) + len(self.queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> bool:
         """Put settings in force for exchanges that begin now. Return False if they are in force already."""
         if settings == self.settings:
             return False
-        self._queue.drain()  # ended exchanges are redacted and captured with the old settings
+        self.queue.drain()  # ended exchanges are redacted and captured with the old settings
         before, self.settings = self.settings, settings
         if self._running:
-            self._ui.serve(settings.dashboard)
+            self.ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self.engine = Engine(settings.rules, self.engine.ledger, self.failures.rule)
             for found in self.open.values():
-                if found.recorder.method == "GET":  # an MCP stream, whose parts are exchanges
-                    found.recorder.rules = settings.rules
+                if found.method == "GET":  # an MCP stream, whose parts are exchanges
+                    found.rules = settings.rules
             self._timeouts.follow(self.engine)
         if before is None or before.redact != settings.redact:
             self.redactor = Redactor(enabled=settings.redact)
@@ -247,10 +213,9 @@ class Inspector:
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self.engine.ledger = Ledger()
-                report = lambda text: say(f"wirelint: {text}")  # noqa: E731
-                shipper = Shipper(settings.captures, settings.ship, report) if settings.ship else None
+                shipper = Shipper(settings.captures, settings.ship, _report) if settings.ship else None
                 age = settings.ship_every if settings.ship else MAX_AGE
-                self._store = Store(settings.captures, self.redactor, report=report, max_part_age=age, shipper=shipper)
+                self._store = Store(settings.captures, self.redactor, report=_report, max_part_age=age, shipper=shipper)
                 self.runs.append(self._store.run)
         return True
 
@@ -262,9 +227,8 @@ class Inspector:
         if settings.otlp:
             from wirelint.addon.otlp import Telemetry
 
-            self._telemetry = Telemetry(
-                settings.otlp, lambda text: say(f"wirelint: {text}", logging.WARNING), content=settings.otlp_content
-            )
+            warn = functools.partial(_report, level=logging.WARNING)
+            self._telemetry = Telemetry(settings.otlp, warn, content=settings.otlp_content)
 
     def _close_store(self, *, flush: bool = False) -> None:
         store, self._store = self._store, None
@@ -277,10 +241,10 @@ class Inspector:
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         with self.failures.caught(f"taking off {HEADER}"):
             take_ignore_header(flow, self.settings.known if self.settings is not None else None, self._ignored_names)
-        self._ui.begins(flow)
+        self.ui.begins(flow)
 
     def tcp_start(self, flow: Flow) -> None:
-        self._ui.begins(flow)
+        self.ui.begins(flow)
 
     udp_start = dns_request = tcp_start
 
@@ -293,58 +257,56 @@ class Inspector:
             return
         if not may_be_ours(flow.request):
             return
-        body, large = None, False
         try:
             body = body_of(flow.request, self.settings.max_body)
+            large = body is not None and len(body) > self.settings.max_body
         except TooLargeError:
-            large = True
-        if body is None or len(body) > self.settings.max_body:
-            unread = open_unread(flow, self.settings, large=large or body is not None)
-            if unread is not None:
-                self._remember(flow, unread)
+            body, large = None, True
+        if body is None or large:
+            unread = open_recorder(flow, None, self.settings, self.failures)
+            if pass_unread(unread, unread.method, LEAST_BODY, large=large):
+                self._remember(unread)
             return
-        recorder = open_recorder(flow, body, self.settings)
+        recorder = open_recorder(flow, body, self.settings, self.failures)
         # After a failure the reply is still passed on as it comes, and captured.
-        with self.failures.caught("reading the request", recorder):
+        with recorder.caught("reading the request"):
             recorder.begin_session(later=not recorder.rules.repair)
             if recorder.rules.repair and recorder.session is not None:
                 recorder.session.read_request()
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
-        fixer = None
         if recorder.rules.repair and not recorder.unknown_reason:
-            streams = self._mcp_streams.streams
-            made = ExchangeFixer(flow, recorder, self.settings, self._ledger, self.failures, streams)
-            fixer = made if made.begin() else None
-        self._remember(flow, recorder, fixer)
+            made = ExchangeFixer(recorder, self.settings, self._ledger, self._mcp_streams.streams)
+            recorder.fixer = made if made.begin() else None
+        self._remember(recorder)
 
     @_fail_open
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self.open or flow.response is None:
             return
-        recorder, _, fixer = self.open[flow.id]
-        before = flow.response.stream
+        recorder = self.open[flow.id]
+        fixer, before = recorder.fixer, flow.response.stream
         # A reply that is here already (made by an addon) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and fixer is None and not before and let_collect(flow, flow.response, recorder, self.failures):
+        if streamed and fixer is None and not before and let_collect(flow.response, recorder):
             streamed = False
-        reply = HttpReply(flow, recorder, self.failures, before if callable(before) else None)
+        reply = HttpReply(recorder, before if callable(before) else None)
         if streamed:
             flow.response.stream = reply
-        with self.failures.caught("reading the head of the reply", recorder):
+        with recorder.caught("reading the head of the reply"):
             recorder.respond(flow.response.status_code, headers_of(flow.response))
-        self._mcp_streams.mind(flow, recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
+        self._mcp_streams.mind(recorder, streamed=streamed, blocks=fixer is not None and fixer.blocks)
         if streamed and fixer is not None:
             fixer.ready(flow.response, reply, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
         if flow.id in self.open and flow.response is not None:
-            recorder, _, fixer = self.open[flow.id]
+            recorder = self.open[flow.id]
             if flow.response.raw_content is not None:
                 recorder.settle_body(flow.response.raw_content)
-            if fixer is not None:
-                fixer.response(flow.response)
+            if recorder.fixer is not None:
+                recorder.fixer.response(flow.response)
         self._end(flow)
 
     @_fail_open
@@ -365,19 +327,19 @@ class Inspector:
     def client_disconnected(self, client: connection.Client) -> None:
         """Finish exchanges for which a crashed layer called neither `response` nor `error`."""
         for found in tuple(self.open.values()):
-            if found.recorder.client == client.id:
+            if found.flow.client_conn.id == client.id:
                 self._sweep(found.flow, "client-left", _NO_END_HOOK)
         self._sockets.sweep(client, _NO_END_HOOK)
 
     # --- one exchange ----------------------------------------------------------------------------------------------
 
-    def _remember(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None = None) -> None:
-        self.open[flow.id] = OpenExchange(recorder, flow, fixer)
+    def _remember(self, recorder: ExchangeRecorder) -> None:
+        self.open[recorder.flow.id] = recorder
         self._timeouts.wake()
-        self._ui.preview.wake()
+        self.ui.preview.wake()
         while len(self.open) > _MOST_OPEN:
             oldest = next(iter(self.open.values()))
-            oldest.recorder.mark_unread("too many open exchanges; this one is no longer watched")
+            oldest.mark_unread("too many open exchanges; this one is no longer watched")
             self._sweep(oldest.flow, "unread", None)
 
     @_fail_open
@@ -386,70 +348,70 @@ class Inspector:
         self._end(flow, end, error)
 
     def _end(self, flow: http.HTTPFlow, end: End | None = None, error: str | None = None) -> None:
-        found = self.open.pop(flow.id, None)
-        if found is None:
+        recorder = self.open.pop(flow.id, None)
+        if recorder is None:
             return
-        recorder = found.recorder
-        self._ui.preview.end(flow)
+        self.ui.preview.end(flow)
         if end is None:
             end, error = end_of(flow), flow.error.msg if flow.error is not None else None
             if recorder.broken_reason:
                 end, error = "upstream-died", recorder.broken_reason
-        finish_body(flow, recorder, found.fixer, self.failures)
-        self._settle(EndedExchange(recorder, flow, end, error, recorder.now()))
+        finish_body(recorder)
+        self._settle(recorder, end, error)
 
-    def _settle(self, ended: EndedExchange) -> None:
-        """Finish an exchange, or queue it if other traffic comes first and no one needs the result at once."""
-        recorder = ended.recorder
+    def _settle(self, recorder: ExchangeRecorder, end: End, error: str | None) -> None:
+        """Finish an exchange that has ended, or queue it if other traffic comes first and no one needs the result at
+        once."""
+        recorder.end, recorder.error, recorder.duration = end, error, recorder.now()
         # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
         names = ("save_stream_file", "hardump", "dumper_filter")
         is_read_at_once = any(getattr(ctx.options, name, None) for name in names)
-        if not is_read_at_once and (self._queue or self.is_busy() or recorder.size >= LARGE):
-            self._queue.put(ended, recorder.size)
+        if not is_read_at_once and (self.queue or self.is_busy() or recorder.size >= LARGE):
+            self.queue.put(recorder, recorder.size)
         else:
-            self._queue.drain()
-            self._finish(ended, self._read_ended(ended))
+            self.queue.drain()
+            self._finish(recorder, self._read_ended(recorder))
 
     def is_busy(self) -> bool:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
-        return any(found.recorder.method != "GET" for found in self.open.values())
+        return any(found.method != "GET" for found in self.open.values())
 
-    def _catch_up(self, ended: EndedExchange, reading: Reading | Exception) -> None:
+    def _catch_up(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
         try:
-            self._finish(ended, reading)
+            self._finish(recorder, reading)
         except Exception as error:  # fail open
             self.failures.log("the end of an exchange", error)
-            self._add_failure(ended.flow, "the end of an exchange", error)
-        self._ui.show(ended.flow)
+            self._add_failure(recorder.flow, "the end of an exchange", error)
+        self.ui.show(recorder.flow)
 
-    def _announce(self, found: OpenExchange, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
-        with self.failures.caught("telling of an open exchange", found.recorder, readable=True):
-            announce(found.flow, found.recorder, exchange, findings, self.redactor)
-        self._ui.show(found.flow)
+    def _announce(self, recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+        with recorder.caught("telling of an open exchange", readable=True):
+            annotate.announce(recorder, exchange, findings, self.redactor)
+        self.ui.show(recorder.flow)
 
-    def _finish(self, ended: EndedExchange, reading: Reading | Exception) -> None:
-        recorder, flow = ended.recorder, ended.flow
+    def _finish(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
+        flow = recorder.flow
         try:
             self.failures.log_handled(recorder.faults)
-            checked = self._judge(ended, reading)
+            checked = self._judge(recorder, reading)
             known = len(recorder.faults)
-            with self.failures.caught("writing the capture", recorder):
+            with recorder.caught("writing the capture"):
                 if self._store is not None:
-                    capture(self._store, flow, checked)
-            with self.failures.caught("logging the exchange", recorder):
-                log_exchange(with_faults(checked, recorder.faults[known:]))
-            checked = with_faults(checked, recorder.faults[known:])
-            withdraw(flow, recorder)
-            annotate(flow, annotation(checked), checked.record)
+                    annotate.capture(self._store, flow, checked)
+            with recorder.caught("logging the exchange"):
+                log_exchange(annotate.with_faults(checked, recorder.faults[known:]))
+            checked = annotate.with_faults(checked, recorder.faults[known:])
+            annotate.withdraw(recorder)
+            annotate.annotate(flow, annotate.annotation(checked), checked.record)
             if self._telemetry is not None:
                 self._telemetry.put(checked)
-            self._ui.judged(flow, checked)
+            self.ui.judged(flow, checked)
         finally:
             recorder.close()
 
     def _check_loaded(self, flow: http.HTTPFlow) -> None:
         """Check, log and annotate the exchanges of a flow from a file."""
-        self._queue.drain()
+        self.queue.drain()
         for record in records_of(flow):
             checked = check_record(self.redactor.record(record), self.engine, self.failures.log)
             if checked.because:
@@ -458,34 +420,32 @@ class Inspector:
             elif checked.exchange is None and not checked.findings:
                 continue
             log_exchange(checked)
-            annotate(flow, annotation(checked))
-            self._ui.judged(flow, checked)
+            annotate.annotate(flow, annotate.annotation(checked))
+            self.ui.judged(flow, checked)
 
-    def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
+    def _read_ended(self, recorder: ExchangeRecorder) -> annotate.Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
-        recorder = ended.recorder
         session, recorder.session = recorder.session, None
-        with self.failures.caught("reading the request", recorder):
+        with recorder.caught("reading the request"):
             if session is not None:
                 session.read_request()
             recorder.session = session
-        with self.failures.caught("reading the reply", recorder):
+        with recorder.caught("reading the reply"):
             recorder.is_held = False
             recorder.catch_up()
         try:
-            return read(recorder, ended.end, ended.error, ended.duration, self.redactor)
+            return annotate.read(recorder, self.redactor)
         except Exception as error:  # fail open
             return error
 
-    def _judge(self, ended: EndedExchange, reading: Reading | Exception) -> Checked:
-        recorder = ended.recorder
+    def _judge(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> Checked:
         try:
             if isinstance(reading, Exception):
                 raise reading
-            return judge(recorder, reading, self.engine, self.redactor)
+            return annotate.judge(recorder, reading, self.engine, self.redactor)
         except Exception as failure:  # fail open
-            self.failures.fail(recorder, "judging the exchange", failure)
-        return unchecked_result(recorder, ended.end, ended.error, self.redactor)
+            recorder.fail("judging the exchange", failure)
+        return annotate.unchecked_result(recorder, self.redactor)
 
     # --- failures --------------------------------------------------------------------------------------------------
 
@@ -493,6 +453,6 @@ class Inspector:
         """Add a failure to the exchange if it is still open, else to the flow."""
         with self.failures.caught("marking a flow"):
             if flow.id in self.open:
-                self.open[flow.id].recorder.add_fault(culprit, error)
+                self.open[flow.id].add_fault(culprit, error)
             else:
-                mark_failure(flow, culprit)
+                annotate.mark_failure(flow, culprit)

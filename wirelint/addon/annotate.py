@@ -18,12 +18,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 from mitmproxy import http
 
+from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.format import NAMES, beside_received, beside_sent, encode, times_of
 from wirelint.capture.offline import Checked
@@ -36,7 +37,7 @@ from wirelint.capture.streams import StreamStrings
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
 from wirelint.lexicon import compile_patterns
-from wirelint.model import End, Exchange, Json, Timing
+from wirelint.model import Exchange, Json
 from wirelint.prices import tokens_of
 from wirelint.rule import SEVERITIES, Finding, Rule
 from wirelint.state.ledger import Unnamed
@@ -121,13 +122,30 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
         flow.marked = made.marker
 
 
-def remove_annotation(flow: http.HTTPFlow, comment: str, marker: str) -> None:
-    """Remove an annotation, except for later changes by someone else."""
+def announce(recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor) -> None:
+    """Report findings of an open exchange."""
+    clean = tuple(_redacted(findings, redactor))
+    recorder.open_findings += clean
+    record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
+    checked = Checked(record, exchange, clean, names=(exchange.api, redactor.text(exchange.model)))
+    log_exchange(checked)
+    withdraw(recorder)
+    made = annotation(dataclasses.replace(checked, findings=tuple(recorder.open_findings)))
+    recorder.open_annotation = (made.comment, "" if recorder.flow.marked else made.marker)
+    annotate(recorder.flow, made)
+
+
+def withdraw(recorder: ExchangeRecorder) -> None:
+    """Remove the provisional annotation from a flow, except for later changes by someone else."""
+    if recorder.open_annotation is None:
+        return
+    flow, (comment, marker) = recorder.flow, recorder.open_annotation
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX)]:
         del flow.metadata[name]
     flow.comment = flow.comment.removeprefix(comment).removeprefix(" | ")
     if marker and flow.marked == marker:
         flow.marked = ""
+    recorder.open_annotation = None
 
 
 def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
@@ -159,7 +177,7 @@ def _comment(checked: Checked, names: list[str]) -> str:
     counts = tokens_of(reply.usage) if reply is not None else None
     tokens = f"{counts.input:,}→{counts.output:,} tokens" if counts is not None else ""
     calls = counted(checked.calls, "call") if checked.calls else ""
-    parts += [part for part in (checked.model[:60], tokens, calls, checked.api) if part]
+    parts += filter(None, (checked.model[:60], tokens, calls, checked.api))
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
     worst = next((finding for finding in checked.findings if names and finding.name == names[0]), None)
@@ -230,27 +248,21 @@ _SAMPLE = Record(
 """A reply with a claim, a number, code, the beginning of markup, and arguments that are no JSON."""
 
 
-class Reading(NamedTuple):
-    """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
-
-    record: Record
-    exchange: Exchange | None
+Reading: TypeAlias = "tuple[Record, Exchange | None]"
+"""Redacted record of an ended exchange and its parse; None if there is nothing to check."""
 
 
-def read(
-    recorder: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor
-) -> Reading:
-    """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
-    errors."""
+def read(recorder: ExchangeRecorder, redactor: Redactor) -> Reading:
+    """Parse and redact the recorder of an ended exchange; safe in a thread, since only the recorder and the redactor are
+    used. Raises parse errors."""
     session, exchange = recorder.session, None
     if session is not None and recorder.is_readable:
         if recorder.status is None:
             # A reader of captures cannot distinguish "no head" from "an empty reply"; neither is checked.
             session.respond(None, {})
-        exchange = session.finish(end, error=error)
+        exchange = session.finish(recorder.end, error=recorder.error)
         recorder.notes += [note for note in exchange.notes if note not in recorder.notes]
-    timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
-    record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+    record = recorder.record(exchange, recorder.duration)
     strings = StreamStrings()
     delivered = delivered_reply(record, strings) if exchange is not None else None
     clean = redactor.record(record, recorder.strings, strings)
@@ -259,7 +271,7 @@ def read(
             delivered = delivered_reply(clean)
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
         if recorder.must_reread or not same:
-            return Reading(clean, replay(clean))
+            return clean, replay(clean)
         redacted = exchange.but(
             url=clean.url,
             request_headers=lower(clean.request_headers),
@@ -269,13 +281,13 @@ def read(
             delivered=delivered,
         )
         exchange = Unnamed.of(redacted)  # a redacted value may name the session of a client
-    return Reading(clean, exchange)
+    return clean, exchange
 
 
 def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
     """Check an ended exchange. Raises the errors of the engine."""
     clean, exchange = reading
-    findings = _faults(recorder, redactor)
+    findings = _redacted(recorder.faults, redactor)
     if exchange is not None:
         if clean.notes or exchange.notes:
             exchange = exchange.but(notes=clean.notes)
@@ -299,15 +311,14 @@ def warm_up(rules: Sequence[Rule]) -> None:
         Engine(rules).judge(exchange)
 
 
-def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> Checked:
+def unchecked_result(recorder: ExchangeRecorder, redactor: Redactor) -> Checked:
     """Return the result if checking itself failed: the record and the failures."""
-    clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
-    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
+    return _result(recorder, redactor.record(recorder.record()), None, _redacted(recorder.faults, redactor), redactor)
 
 
-def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
-    """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
-    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
+def _redacted(findings: Iterable[Finding], redactor: Redactor) -> list[Finding]:
+    """Return findings without secrets, which the text of an exception or of the traffic may quote."""
+    return [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
 
 
 def _result(

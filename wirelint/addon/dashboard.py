@@ -30,7 +30,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from wirelint.addon.log import Failures
-from wirelint.addon.recorder import OpenExchange
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
@@ -70,7 +70,7 @@ class Dashboard:
     def __init__(
         self,
         board: Board,
-        found: Callable[[], Iterable[OpenExchange]],
+        found: Callable[[], Iterable[ExchangeRecorder]],
         redactor: Callable[[], Redactor],
         failures: Failures,
     ) -> None:
@@ -139,18 +139,12 @@ class Dashboard:
             self._watching = asyncio.get_running_loop().create_task(self._watch())
         return True
 
-    def leave(self, page: _Events) -> None:
-        self.pages.discard(page)
-
     def event(self, page: _Events) -> bytes:
         """Return the next event of a page, and forget what waited for it."""
         made = self._board.everything() if page.is_new else self._board.changes(page.conversations, page.issues)
         page.taken()
-        return (
-            b"event: state\ndata: "
-            + dump_printable(made | {"open": [one.value for one in self._shown.values()]})
-            + b"\n\n"
-        )
+        data = dump_printable(made | {"open": [one.value for one in self._shown.values()]})
+        return b"event: state\ndata: %b\n\n" % data
 
     async def _watch(self) -> None:
         """Read the exchanges in progress as long as a page is open."""
@@ -165,17 +159,16 @@ class Dashboard:
 
     def _look(self) -> dict[str, _Shown]:
         """Return the exchanges in progress. Those with new bytes are read again, for some milliseconds; the rest later."""
-        found = [(one, self._shown.get(one.recorder.id)) for one in list(self._found())[:_MOST_OPEN]]
-        shown = {one.recorder.id: before for one, before in found if before is not None}
+        found = [(one, self._shown.get(one.id)) for one in list(self._found())[:_MOST_OPEN]]
+        shown = {one.id: before for one, before in found if before is not None}
         end = time.perf_counter() + _BUDGET
         for one, before in sorted(found, key=lambda item: item[1].at if item[1] is not None else 0.0):
-            size, now = one.recorder.size, time.perf_counter()
+            size, now = one.size, time.perf_counter()
             if before is None or (size != before.size and now < end):
-                shown[one.recorder.id] = _Shown(size, now, self._describe(one))
+                shown[one.id] = _Shown(size, now, self._describe(one))
         return shown
 
-    def _describe(self, one: OpenExchange) -> Object:
-        recorder = one.recorder
+    def _describe(self, recorder: ExchangeRecorder) -> Object:
         with self.failures.caught("showing an exchange in progress"):
             if recorder.session is not None and recorder.is_readable and recorder.size <= _LARGEST:
                 recorder.catch_up()
@@ -288,7 +281,7 @@ class _Events(_Handler):
         except (StreamClosedError, TimeoutError):
             self.request.connection.close()  # type: ignore[union-attr]
         finally:
-            self.dashboard.leave(self)
+            self.dashboard.pages.discard(self)
 
     def note(self, conversations: Collection[str], issues: Collection[str]) -> None:
         """Let these rows and issues be sent, and the exchanges in progress."""

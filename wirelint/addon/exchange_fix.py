@@ -17,8 +17,15 @@ from collections.abc import Sequence
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.http_headers import (
+from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
+from wirelint.addon.options import Settings
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import (
+    CUT_OFF,
     HEADER,
+    HttpReply,
+    Stream,
+    collect,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -26,11 +33,6 @@ from wirelint.addon.http_headers import (
     is_within,
     replace_body,
 )
-from wirelint.addon.log import Failures
-from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
-from wirelint.addon.options import Settings
-from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.streamed_reply import CUT_OFF, HttpReply, Stream, collect
 from wirelint.apis import channel_of
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
@@ -68,28 +70,20 @@ def reply_stream_of(recorder: ExchangeRecorder, scope: Scope, settings: Settings
 class ExchangeFixer:
     """Fixer of one exchange, if its `scope` allows fixes. No method raises."""
 
-    def __init__(
-        self,
-        flow: http.HTTPFlow,
-        recorder: ExchangeRecorder,
-        settings: Settings,
-        ledger: Ledger,
-        failures: Failures,
-        streams: SessionStreams,
-    ) -> None:
-        self._flow, self._recorder, self._settings, self._scope = flow, recorder, settings, settings.rules.default
-        self._ledger, self._failures, self._streams = ledger, failures, streams
+    def __init__(self, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, streams: SessionStreams) -> None:
+        self._recorder, self._flow, self._settings = recorder, recorder.flow, settings
+        self._scope, self._ledger, self._streams = settings.rules.default, ledger, streams
         self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
 
     def begin(self) -> bool:
         """Fix the request before it is forwarded. Return False if nothing may be fixed in this exchange."""
         may_fix = False
-        with self._failures.caught("finding the settings of the exchange", self._recorder, readable=True):
+        with self._recorder.caught("finding the settings of the exchange", readable=True):
             self._scope = self._recorder.scope()
             may_fix = self._scope.repairs
         if may_fix:
-            with self._failures.caught("repairing the request", self._recorder, readable=True):
+            with self._recorder.caught("repairing the request", readable=True):
                 self._fix_request()
         return may_fix
 
@@ -110,12 +104,11 @@ class ExchangeFixer:
             return
         if not is_decodable(request, recorder.limit):
             recorder.notes.append("the request does not match its content-encoding; it was not repaired")
-            return
-        if is_signed(request):
+        elif is_signed(request):
             recorder.notes.append("a header signs the body of the request; it was not repaired")
-            return
-        replace_body(request, mended.body)
-        recorder.forward(headers_of(request), mended)
+        else:
+            replace_body(request, mended.body)
+            recorder.forward(headers_of(request), mended)
 
     def _answer(self, head: Exchange) -> bool:
         """Answer a request that must not be sent. Return True if it was answered."""
@@ -161,7 +154,7 @@ class ExchangeFixer:
 
     def ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         """Prepare the fix of a reply whose head has arrived. `before`: its stream setting without wirelint."""
-        with self._failures.caught("preparing the repair of the reply", self._recorder, readable=True):
+        with self._recorder.caught("preparing the repair of the reply", readable=True):
             self._ready(response, reply, before)
             return
         response.stream = reply  # it passes as it comes
@@ -178,7 +171,7 @@ class ExchangeFixer:
             return
         if not before and self._is_document(response):
             response.stream, recorder.is_held = False, True
-            collect(self._flow, recorder, self._failures)
+            collect(recorder)
             return
         reply_stream = reply_stream_of(recorder, self._scope, settings, self._ledger)
         if reply_stream is not None:
@@ -202,8 +195,7 @@ class ExchangeFixer:
 
     def response(self, response: http.Response) -> None:
         """Fix a buffered reply before it leaves."""
-        recorder = self._recorder
-        with self._failures.caught("repairing the reply", recorder):
+        with self._recorder.caught("repairing the reply"):
             if self._added is not None:
                 self._added.response(response)
             elif not response.stream and response.raw_content and self._is_repairable(response):
@@ -258,23 +250,18 @@ class ExchangeFixer:
         return False
 
 
-def finish_body(
-    flow: http.HTTPFlow, recorder: ExchangeRecorder, fixer: ExchangeFixer | None, failures: Failures
-) -> None:
+def finish_body(recorder: ExchangeRecorder) -> None:
     """Complete the recorder from the flow's reply, and set the flow's body. Never raises."""
-    response = flow.response
+    response, fixer = recorder.flow.response, recorder.fixer
     if response is None:
         return
-    with failures.caught("reading the reply", recorder):
+    with recorder.caught("reading the reply"):
         if recorder.status is None:
             recorder.respond(response.status_code, headers_of(response))
         if fixer is not None and fixer.end(response):
             return
-        if (
-            response.raw_content is None
-            and recorder.is_empty
-            and not (recorder.is_collected or isinstance(response.stream, HttpReply))
-        ):
+        ours = recorder.is_collected or isinstance(response.stream, HttpReply)
+        if response.raw_content is None and recorder.is_empty and not ours:
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:
             # The client got the received bytes. mitmproxy has kept no body to show, filter or save, so set it.

@@ -35,6 +35,14 @@ _WAITS = 0.5
 """Seconds that an item waits for traffic to end, at most; a user may wait for the result."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the running event loop; None if there is none, as in tests: then there are no timers."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class _Waiting(NamedTuple, Generic[T]):
     """Queued item. `begun`: the first half of a large item, which returns the second."""
 
@@ -79,15 +87,13 @@ class IdleQueue(Generic[T]):
         self._plan(_SHORTEST)
 
     def drain(self) -> None:
-        """Run all queued items now."""
         while self._waiting:
             self._run_next()
 
     def _begin(self, item: T) -> Future[Callable[[], None]] | None:
         """Start the first half of an item in a thread; None without an event loop."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop()
+        if loop is None:
             return None
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "wirelint-reading")
@@ -130,9 +136,8 @@ class IdleQueue(Generic[T]):
             self._timer = None
         if self._timer is not None or not self._is_next_ready():
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no timer without a loop
+        loop = running_loop()
+        if loop is None:
             self.drain()
             return
         self._set_while_busy = busy

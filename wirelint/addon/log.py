@@ -19,7 +19,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
 from mitmproxy.log import LegacyLogEvents
@@ -34,9 +34,6 @@ from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
 from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, worst
 from wirelint.view.screen import Screen, hung
-
-if TYPE_CHECKING:
-    from wirelint.addon.recorder import ExchangeRecorder
 
 logger = logging.getLogger("wirelint")
 
@@ -62,8 +59,7 @@ def log_exchange(checked: Checked) -> None:
         _remark(f"… {len(findings) - _SHOWN} more: wirelint show {record.id[:8]}")
     fixes = checked.new_fixes
     for fix in fixes[:_SHOWN]:
-        line = f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
-        say(line, look=fix_look(fix))
+        say(f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}", look=fix_look(fix))
     if len(fixes) > _SHOWN:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {record.id[:8]}")
     for note in record.notes:
@@ -120,8 +116,7 @@ def finding_line(finding: Finding) -> str:
 def is_shown(level: int) -> bool:
     """Return True if lines of this level are displayed: not with `-q`. mitmproxy hands each line to every addon, which
     is slow."""
-    handlers = [handler for handler in logging.root.handlers if handler.level <= level]
-    return bool([handler for handler in handlers if not isinstance(handler, LegacyLogEvents)])
+    return any(one.level <= level and not isinstance(one, LegacyLogEvents) for one in logging.root.handlers)
 
 
 def say(text: str, level: int = logging.INFO, look: Look | None = None) -> None:
@@ -146,21 +141,14 @@ def _counts(checked: Checked) -> str:
 
 
 class Failures:
-    """Internal failures: each culprit is logged once, and the exchange gets a finding."""
+    """Log of internal failures: each culprit is logged once."""
 
     def __init__(self) -> None:
         self._logged: set[str] = set()
 
-    def caught(self, culprit: str, recorder: ExchangeRecorder | None = None, *, readable: bool = False) -> FailOpen:
-        """Return a context that ends at an exception and notes it: on an exchange, if there is one, and in the log.
-
-        `readable`: the exchange can be parsed further after a failure."""
-        return FailOpen(self, culprit, recorder, readable)
-
-    def fail(self, recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
-        """Record a failure after which the exchange cannot be parsed further."""
-        recorder.fail(culprit, error)
-        self.log(culprit, error)
+    def caught(self, culprit: str) -> FailOpen:
+        """Return a context that ends at an exception and logs it."""
+        return FailOpen(culprit, self.log)
 
     def rule(self, name: str, error: Exception) -> None:
         self.log(f"rule {name}", error)
@@ -171,11 +159,9 @@ class Failures:
             return
         self._logged.add(culprit)
         with contextlib.suppress(Exception):  # fail open: logging itself failed
-            text = f"{type(error).__name__}: {shorten(str(error), _MESSAGE)}"
-            say(
-                f"wirelint: {culprit} failed: {text}; traffic passes unchanged, further failures of this are not logged",
-                logging.WARNING,
-            )
+            text = f"{culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}"
+            ends = "traffic passes unchanged, further failures of this are not logged"
+            say(f"wirelint: {text}; {ends}", logging.WARNING)
             logger.debug("wirelint: %s failed", culprit, exc_info=error)
 
     def log_handled(self, faults: Iterable[Finding]) -> None:
@@ -189,26 +175,19 @@ class Failures:
 
 
 class FailOpen(NamedTuple):
-    """Context of `Failures.caught`: traffic continues after any exception in its block."""
+    """Context that passes an exception in its block to `note`; traffic continues."""
 
-    failures: Failures
     culprit: str
-    recorder: ExchangeRecorder | None
-    readable: bool
+    note: Callable[[str, Exception], None]
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        if self.recorder is not None and not self.readable:
-            self.failures.fail(self.recorder, self.culprit, error)
+        if isinstance(error, Exception):
+            self.note(self.culprit, error)
             return True
-        if self.recorder is not None:
-            self.recorder.add_fault(self.culprit, error)
-        self.failures.log(self.culprit, error)
-        return True
+        return False
 
 
 # --- layout for a terminal -------------------------------------------------------------------------------------------
@@ -227,7 +206,6 @@ _FORM, _TOKEN = len("stream"), len("first 12.34 s")
 _MODEL = (8, 40)
 _WIDE, _NARROW = 104, 72
 """Columns of a terminal from which the form and the first token are shown; below which the calls are not."""
-_MESSAGE = 400
 
 
 def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
@@ -235,14 +213,9 @@ def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
     record, highest = checked.record, worst(checked.findings)
     style = "" if highest else "dim"
     mark = Text(MARKS[highest], STYLES[highest]) if highest else Text("✓", "green dim")
-    took, token = record.timing.duration, record.timing.first_token
-    calls = "open" if checked.is_open else counted(checked.calls, "call") if checked.calls else ""
     if not highest and (checked.exchange is None or (record.status or 0) >= 400):
         mark = Text("-", "dim")
-    yield _row(
-        mark, checked.api or unread(checked), checked.model, record.status, seconds(took), calls, record.id, style,
-        width, checked.streamed, f"first {seconds(token)}" if token is not None and checked.streamed else "",
-    )  # fmt: skip
+    yield _row(checked, mark, style, width)
     if record.end not in ("complete", "unknown"):
         yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
     if checked.known:
@@ -283,20 +256,22 @@ def seconds(milliseconds: float | None) -> str:
     return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
 
 
-def _row(
-    mark: Text, api: str, model: str, status: int | None, took: str, calls: str, name: str, style: str, width: int,
-    streamed: bool, token: str,
-) -> Text:  # fmt: skip
+def _row(checked: Checked, mark: Text, style: str, width: int) -> Text:
+    status, timing = checked.record.status, checked.record.timing
     wide, narrow = width + _TIME >= _WIDE, width + _TIME < _NARROW
     columns = (1, _API, _STATUS, _TOOK, _ID, *(() if narrow else (_CALLS,)), *((_FORM, _TOKEN) if wide else ()))
     room = min(max(width - sum(columns) - len(columns), _MODEL[0]), _MODEL[1])
     failed = status is None or status >= 400
-    row = Text.assemble(mark, (f" {_cell(api, _API)} ", style), (_cell(model, room), style or "bold"))
+    api = _cell(checked.api or unread(checked), _API)
+    row = Text.assemble(mark, (f" {api} ", style), (_cell(checked.model, room), style or "bold"))
     row.append(f" {'-' if status is None else status:>{_STATUS}}", "red" if failed else style)
-    row.append(f" {took:>{_TOOK}} ", style)
+    row.append(f" {seconds(timing.duration):>{_TOOK}} ", style)
     if wide:
-        row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
-    return row.append("" if narrow else f"{calls:<{_CALLS}} ", style).append(printable(name[:_ID]), style or "cyan")
+        token = f"first {seconds(timing.first_token)}" if timing.first_token is not None and checked.streamed else ""
+        row.append(f"{'stream' if checked.streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
+    calls = "open" if checked.is_open else counted(checked.calls, "call") if checked.calls else ""
+    row.append("" if narrow else f"{calls:<{_CALLS}} ", style)
+    return row.append(printable(checked.record.id[:_ID]), style or "cyan")
 
 
 def _cell(text: str, size: int) -> str:

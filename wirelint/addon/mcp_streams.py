@@ -23,18 +23,16 @@ from functools import partial
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
-from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
-from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange
-from wirelint.addon.streamed_reply import HttpReply
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.streamed_reply import HttpReply, body_of, is_json, make_open_ended, replace_body
 from wirelint.apis import channel_of
 from wirelint.apis.mcp import is_stream
 from wirelint.apis.writing import framed
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
+from wirelint.model import End, Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import place_of
 from wirelint.wire.content_coding import TooLargeError
@@ -90,16 +88,14 @@ class BatchAnswers:
         except TooLargeError:
             recorder.notes.append("the blocked call was not answered: the reply is too large")
             return
-        answers: list[Json] = [
-            *(replied if isinstance(replied, list) else [] if replied is None else [replied]),
-            *self._answers,
-        ]
         if not (200 <= response.status_code < 300):
             return
+        others = replied if isinstance(replied, list) else [] if replied is None else [replied]
+        body = orjson.dumps([*others, *self._answers])
         response.status_code = 200
         response.headers["content-type"] = "application/json"
-        replace_body(response, orjson.dumps(answers))
-        recorder.delivered = Sent(headers_of(response), orjson.dumps(answers))
+        replace_body(response, body)
+        recorder.delivered = Sent(headers_of(response), body)
         self.done = True
 
 
@@ -109,9 +105,9 @@ class SessionStreams:
     def __init__(self) -> None:
         self._open: dict[str, _Stream] = {}
 
-    def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+    def mind(self, recorder: ExchangeRecorder) -> None:
         """Track the stream if the reply is a session stream."""
-        response = flow.response
+        flow, response = recorder.flow, recorder.flow.response
         if recorder.method != "GET" or response is None or not is_stream(response.headers.get("content-type", "")):
             return
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -168,17 +164,15 @@ class _Stream:
 
 def request_ids(request: Request | None) -> set[str]:
     """Return the ids of the JSON-RPC requests in a `POST`."""
-    parts = [part for message in request.messages for part in message.parts] if request is not None else []
-    requested = [
-        part.id for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")
-    ]
-    return {id_ for id_ in requested if id_ is not None}
+    parts = request.parts if request is not None else ()
+    asked = [part for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")]
+    return {part.id for part in asked if part.id is not None}
 
 
 def response_ids(reply: Reply | None) -> set[str]:
     """Return the ids of the JSON-RPC responses in a reply."""
     found: set[str] = set()
-    for part in (part for choice in reply.choices for part in choice.parts) if reply is not None else ():
+    for part in reply.parts if reply is not None else ():
         if isinstance(part, ToolResult) and part.call_id is not None:
             found.add(part.call_id)
         elif isinstance(part, Rpc) and part.form in ("result", "error") and part.id is not None:
@@ -193,64 +187,62 @@ _OPEN_AFTER_ANSWER = 1.0
 class McpStreams:
     """Tracks MCP streams. No method raises.
 
-    `found`: exchanges in progress by flow id. `settle` takes an exchange that has ended.
+    `found`: exchanges in progress by flow id. `settle` takes an exchange that has ended, with its end and error.
     """
 
     def __init__(
         self,
-        found: MutableMapping[str, OpenExchange],
-        settle: Callable[[EndedExchange], None],
+        found: MutableMapping[str, ExchangeRecorder],
+        settle: Callable[[ExchangeRecorder, End, str | None], None],
         ledger: Ledger,
-        failures: Failures,
     ) -> None:
-        self._found, self._settle = found, settle
-        self._ledger, self._failures = ledger, failures
+        self._found, self._settle, self._ledger = found, settle, ledger
         self._due: dict[str, None] = {}
         self.streams = SessionStreams()
 
-    def mind(self, flow: http.HTTPFlow, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
+    def mind(self, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
         """Track a reply whose head has arrived. `blocks`: calls may be answered by policies."""
         if not (streamed and recorder.session is not None and channel_of(recorder.session.api.name) == "mcp"):
             return
         if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
-            recorder.on_data = partial(self._heard, flow, recorder)
+            recorder.on_data = partial(self._heard, recorder)
             if blocks:
-                with self._failures.caught("reaching the client", recorder, readable=True):
-                    self.streams.mind(flow, recorder)
+                with recorder.caught("reaching the client", readable=True):
+                    self.streams.mind(recorder)
 
-    def _heard(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+    def _heard(self, recorder: ExchangeRecorder) -> None:
         recorder.catch_up()
         if recorder.session is None or recorder.is_unread or not recorder.session.terminated:
             return
         if recorder.method == "GET":
-            self._part(flow, recorder)
-        elif flow.id not in self._due:
+            self._part(recorder)
+        elif recorder.flow.id not in self._due:
             requested = request_ids(recorder.session.request)
             if not requested or not requested <= response_ids(recorder.session.reply()):
                 return
-            self._due[flow.id] = None
-            asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, flow)
+            self._due[recorder.flow.id] = None
+            asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, recorder.flow)
 
-    def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
+    def _part(self, recorder: ExchangeRecorder) -> None:
         """Make an exchange of the received part of a stream if a request waits for it."""
         # After a failure the stream is checked when it has ended.
-        with self._failures.caught("parting a stream", recorder, readable=True):
+        with recorder.caught("parting a stream", readable=True):
             if recorder.session is None:
                 return
             exchange = recorder.session.look(recorder.now(), recorder.arrivals())
             answered = response_ids(exchange.reply)
             for one in tuple(self._found.values()):
-                session = one.recorder.session
-                if one.recorder.method != "POST" or session is None or session.api.name != "mcp":
+                session = one.session
+                if one.method != "POST" or session is None or session.api.name != "mcp":
                     continue
-                requested = request_ids(session.head().request) if one.recorder.status in (None, 202) else set()
+                requested = request_ids(session.head().request) if one.status in (None, 202) else set()
                 if requested and requested <= answered and place_of(session.head()) == place_of(exchange):
                     self._end(one)  # its response arrives on this stream
             if not any(self._ledger.tools.waits(exchange, id_) is not None for id_ in answered):
                 return
             part = recorder.split()
             if part is not None:
-                self._settle(EndedExchange(part, flow, "complete", None, part.now()))
+                self._settle(part, "complete", None)
 
     def _release(self, flow: http.HTTPFlow) -> None:
         """Finish a `POST` whose stream stays open after its response."""
@@ -258,11 +250,11 @@ class McpStreams:
         one = self._found.get(flow.id)
         if one is None:
             return
-        one.recorder.notes.append("the stream stayed open after its answer; later messages are not read")
+        one.notes.append("the stream stayed open after its answer; later messages are not read")
         if flow.response is not None and flow.response.raw_content is None:
-            flow.response.raw_content = one.recorder.raw_body()
+            flow.response.raw_content = one.raw_body()
         self._end(one)
 
-    def _end(self, one: OpenExchange) -> None:
+    def _end(self, one: ExchangeRecorder) -> None:
         self._found.pop(one.flow.id, None)
-        self._settle(EndedExchange(one.recorder, one.flow, "complete", None, one.recorder.now()))
+        self._settle(one, "complete", None)

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from mitmproxy import ctx, exceptions, optmanager
 
-from wirelint.addon import options
+from wirelint.addon.idle_queue import running_loop
 from wirelint.addon.log import Failures, logger, say
 from wirelint.capture.readers.storage import StorageError, check_target, is_url, place_of
 from wirelint.fix import SAFETIES
@@ -133,7 +133,6 @@ def complaint_about(deferred: Mapping[str, object]) -> str | None:
 
 
 def misspelt(deferred: Mapping[str, object]) -> str | None:
-    """Return an error for a misspelt option."""
     for name in deferred:
         if name.startswith("wirelint_") and name not in _NAMES:
             return f"unknown option {name}; {hint(name, _NAMES, cutoff=0.0)}"
@@ -209,7 +208,6 @@ class Sources(NamedTuple):
     folders: tuple[Path, ...]
 
     def states(self) -> dict[str, tuple[int, int, int]]:
-        """Return the state of each file, to notice changes."""
         rules = (file for folder in self.folders for end in ("py", "json") for file in folder.glob(f"*.{end}"))
         return file_states((*self.files, *rules))
 
@@ -328,18 +326,23 @@ def _size(value: str) -> int:
 
 
 def _count(value: str) -> int | None:
-    if value.lower() == "all":
-        return None
-    if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
-        raise SettingError(f"wirelint_keep_flows={value}: not a number of flows; write one such as 1000, or all")
-    return int(value)
+    return (
+        None
+        if value.lower() == "all"
+        else _number("keep_flows", value, 10**9 - 1, "a number of flows; write one such as 1000, or all")
+    )
 
 
 def _port(value: str) -> int | None:
     if (switch := _SWITCH.get(value.lower() or "off")) is not None:
         return 0 if switch else None
-    if not (value.isascii() and value.isdigit() and 0 < len(value) <= 5 and 0 < int(value) <= 65535):
-        raise SettingError(f"wirelint_dashboard={value}: not a port; write one from 1 to 65535, on or off")
+    return _number("dashboard", value, 65535, "a port; write one from 1 to 65535, on or off")
+
+
+def _number(key: str, value: str, most: int, wanted: str) -> int:
+    digits = len(str(most))
+    if not (value.isascii() and value.isdigit() and len(value) <= digits and 0 < int(value) <= most):
+        raise SettingError(f"wirelint_{key}={value}: not {wanted}")
     return int(value)
 
 
@@ -391,26 +394,24 @@ class Reload:
     `complaint`: the error in the last change of the files; empty if that change is in force.
     """
 
-    def __init__(self, apply: Callable[[options.Settings], bool], failures: Failures) -> None:
+    def __init__(self, apply: Callable[[Settings], bool], failures: Failures) -> None:
         self._apply, self._failures = apply, failures
         self._task: asyncio.Task[None] | None = None
-        self._sources = options.Sources((), ())
+        self._sources = Sources((), ())
         self._seen: _States = {}
         self.complaint = ""
 
-    def read(self) -> options.Settings:
+    def read(self) -> Settings:
         """Read the settings, and note the state of their files before. Raises SettingError."""
-        values, given = options.values_in(ctx.options)
-        self._sources = options.find_sources(values, given)
+        values, given = values_in(ctx.options)
+        self._sources = find_sources(values, given)
         self._seen = self._sources.states()
-        return options.read(values, given)
+        return read(values, given)
 
     def start(self) -> None:
         """Watch the files from now on. Without an event loop, nothing is watched."""
-        try:
-            self._task = asyncio.get_running_loop().create_task(self._watch())
-        except RuntimeError:
-            self._task = None
+        loop = running_loop()
+        self._task = loop.create_task(self._watch()) if loop is not None else None
 
     def stop(self) -> None:
         if self._task is not None:
@@ -431,15 +432,15 @@ class Reload:
         return await asyncio.to_thread(self._sources.states)
 
     async def _read_again(self, before: _States, now: _States) -> None:
-        asked = options.values_in(ctx.options)
+        asked = values_in(ctx.options)
         names = _changed(before, now)
         try:
             settings = await asyncio.to_thread(self.read)
-        except options.SettingError as error:
+        except SettingError as error:
             self.complaint = f"{error}; the settings from before this change stay in force"
             say(f"wirelint: {self.complaint}", logging.WARNING)
             return
-        if options.values_in(ctx.options) != asked:  # options were set meanwhile, and read with the files
+        if values_in(ctx.options) != asked:  # options were set meanwhile, and read with the files
             return
         was_broken, self.complaint = bool(self.complaint), ""
         if self._apply(settings) or was_broken:

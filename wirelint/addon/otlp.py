@@ -23,29 +23,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from wirelint import __version__, lexicon
+from wirelint import __version__, lexicon, model
 from wirelint.apis import channel_of
-from wirelint.apis.mcp import SESSION
 from wirelint.apis.traits import history_of, traits
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
-from wirelint.model import (
-    Exchange,
-    HostedCall,
-    HostedResult,
-    Json,
-    Opaque,
-    Part,
-    Reasoning,
-    Refusal,
-    Rpc,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
 from wirelint.prices import Tokens, tokens_of
 from wirelint.rule import Finding
 from wirelint.text.escaping import excerpt, printable, shorten
@@ -271,15 +257,18 @@ def _session(url: str) -> Session | None:
 # --- content of a span ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Operation:
-    """The operation of an exchange. `dimensions` are attributes of its span and its metrics, `details` of its span."""
+class _Operation(NamedTuple):
+    """The operation of an exchange. `dimensions` are attributes of its span and its metrics, `details` of its span.
+
+    `measured`: instruments and values, with the dimensions and these attributes. `durations`: instruments that get the
+    whole time, with the error beside the dimensions.
+    """
 
     name: str
     dimensions: Attributes
     details: Attributes
-    error: str | None
-    measurements: tuple[Measurement, ...]
+    durations: Sequence[str]
+    measured: Sequence[Measurement] = ()
 
 
 def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> Span | None:
@@ -293,24 +282,19 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
         return None
     start, duration = int(record.timing.started * 1e9), record.timing.duration
     end = start + int(duration * 1e6) if duration is not None else max(start, time.time_ns())
-    operation = (_tool_operation if channel_of(checked.api) == "mcp" else _model_operation)(
-        checked, (end - start) / 1e9
-    )
+    operation = (_tool_operation if channel_of(checked.api) == "mcp" else _model_operation)(checked)
     if operation is None:
         return None
-    attributes = {
-        **operation.dimensions,
-        **operation.details,
-        "wirelint.exchange.id": record.id,
-        "wirelint.end": record.end,
-    }
+    dimensions, error = {**operation.dimensions, **_server(checked)}, _error_type(checked)
+    failed = dimensions if error is None else {**dimensions, "error.type": error}
+    ids = {"wirelint.exchange.id": record.id, "wirelint.end": record.end}
+    attributes = {**dimensions, **operation.details, **ids}
     if record.status is not None:
         attributes["http.response.status_code"] = record.status
     if record.fixes:
         attributes["wirelint.fixes"] = list(dict.fromkeys(fix.name for fix in record.fixes))
     if checked.known:
         attributes["wirelint.findings.known"] = len(checked.known)
-    failed: Attributes = {"error.type": operation.error} if operation.error is not None else {}
     attributes |= failed
     if content and exchange is not None:
         attributes |= _content(exchange, redactor)
@@ -322,26 +306,26 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
         headers=exchange.request_headers if exchange is not None else {},
         attributes=attributes,
         events=tuple(_events(checked, start, end, redactor)),
-        error=None if operation.error is None else cause or operation.error,
+        error=None if error is None else cause or error,
         measurements=(
-            *operation.measurements,
-            ("wirelint.exchanges", 1, {**operation.dimensions, **failed}),
-            *(("wirelint.findings", 1, {**operation.dimensions, **_rule(one)}) for one in checked.findings),
+            *((name, (end - start) / 1e9, failed) for name in operation.durations),
+            *((name, value, {**dimensions, **more}) for name, value, more in operation.measured),
+            ("wirelint.exchanges", 1, failed),
+            *(("wirelint.findings", 1, {**dimensions, **_rule(one)}) for one in checked.findings),
         ),
     )
 
 
-def _model_operation(checked: Checked, seconds: float) -> _Operation:
+def _model_operation(checked: Checked) -> _Operation:
     exchange, timing = checked.exchange, checked.record.timing
     reply = exchange.reply if exchange is not None else None
     request = exchange.request if exchange is not None else None
-    name, error = _TABLE["operations"].get(checked.api, "chat"), _error_type(checked)
+    name = _TABLE["operations"].get(checked.api, "chat")
     shared: Attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _provider(checked)}
-    if model := _text(request.model if request is not None else checked.model):
-        shared["gen_ai.request.model"] = model
+    if asked := _text(request.model if request is not None else checked.model):
+        shared["gen_ai.request.model"] = asked
     if reply is not None and reply.model:
         shared["gen_ai.response.model"] = _text(reply.model)
-    shared |= _server(checked)
     details: Attributes = {}
     if exchange is not None and exchange.conversation:
         details["gen_ai.conversation.id"] = _text(exchange.conversation)
@@ -352,34 +336,25 @@ def _model_operation(checked: Checked, seconds: float) -> _Operation:
     reasons = [_text(choice.finish_reason or "error") for choice in reply.choices] if reply is not None else []
     if reasons and traits(checked.api).has_finish_reason:
         details["gen_ai.response.finish_reasons"] = reasons
-    failed: Attributes = {**shared, "error.type": error} if error is not None else shared
-    made: list[Measurement] = [
-        (f"gen_ai.client.{part}.duration", seconds, failed) for part in ("inference", "operation")
-    ]
+    made: list[Measurement] = []
     times = (timing.first_byte, timing.first_token) if checked.streamed else ()
-    for label, metric, time_ms in zip(_FIRST, _FIRST.values(), times, strict=False):
+    for (label, metric), time_ms in zip(_TABLE["first_times"].items(), times, strict=False):
         if time_ms is not None:
             details[label] = time_ms / 1e3
-            made.append((metric, time_ms / 1e3, shared))
+            made.append((metric, time_ms / 1e3, {}))
     tokens = tokens_of(reply.usage) if reply is not None else None
     for side, count in (("input", tokens.input), ("output", tokens.output)) if tokens is not None else ():
         # A vendor that counts one side only leaves 0 at the other.
         if count < _MOST_COUNT and (count or tokens == Tokens()):
             details[f"gen_ai.usage.{side}_tokens"] = count
-            total = {**shared, "gen_ai.token.modality": "unknown"}
-            made.append((f"gen_ai.client.inference.usage.{side}_tokens", count, total))
-            made.append(("gen_ai.client.token.usage", count, {**shared, "gen_ai.token.type": side}))
-    return _Operation(f"{name} {model}".rstrip(), shared, details, error, tuple(made))
+            unknown: Attributes = {"gen_ai.token.modality": "unknown"}
+            made.append((f"gen_ai.client.inference.usage.{side}_tokens", count, unknown))
+            made.append(("gen_ai.client.token.usage", count, {"gen_ai.token.type": side}))
+    durations = "gen_ai.client.inference.duration", "gen_ai.client.operation.duration"
+    return _Operation(f"{name} {asked}".rstrip(), shared, details, durations, made)
 
 
-_FIRST = {
-    "gen_ai.response.time_to_first_chunk": "gen_ai.client.inference.time_to_first_chunk",
-    "wirelint.time_to_first_token": "wirelint.time_to_first_token",
-}
-"""Attribute and histogram of the time to the first byte of a stream, and to its first generated content."""
-
-
-def _tool_operation(checked: Checked, seconds: float) -> _Operation | None:
+def _tool_operation(checked: Checked) -> _Operation | None:
     """Return the operation of an exchange with a tool server (MCP): its first message that has a method."""
     exchange = checked.exchange
     parts = exchange.request.parts if exchange is not None and exchange.request is not None else []
@@ -387,27 +362,17 @@ def _tool_operation(checked: Checked, seconds: float) -> _Operation | None:
         match part:
             case ToolCall(id_, name, _):
                 method, target = "tools/call", _text(name or "")
-                shared: Attributes = {
-                    "mcp.method.name": method,
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": target,
-                }
+                more: Attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": target}
             case Rpc("request" | "notification", id_, name, _):
-                method, target = _text(name), ""
-                shared = {"mcp.method.name": method}
+                method, target, more = _text(name), "", {}
             case _:
                 continue
         headers = exchange.request_headers if exchange is not None else {}
         details: Attributes = {"jsonrpc.request.id": _text(id_.strip('"'))} if id_ is not None else {}
-        details |= {name: _text(headers[key]) for key, name in _MCP_HEADERS.items() if key in headers}
-        error, shared = _error_type(checked), {**shared, **_server(checked)}
-        failed: Attributes = {**shared, "error.type": error} if error is not None else shared
-        measured = (("mcp.client.operation.duration", seconds, failed),)
-        return _Operation(f"{method} {target}".rstrip(), shared, details, error, measured)
+        details |= {name: _text(headers[key]) for key, name in _TABLE["mcp_headers"].items() if key in headers}
+        shared: Attributes = {"mcp.method.name": method, **more}
+        return _Operation(f"{method} {target}".rstrip(), shared, details, ("mcp.client.operation.duration",))
     return None
-
-
-_MCP_HEADERS = {SESSION: "mcp.session.id", "mcp-protocol-version": "mcp.protocol.version"}
 
 
 def _provider(checked: Checked) -> str:
@@ -488,18 +453,16 @@ def _rule(finding: Finding) -> Attributes:
 
 def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
     request, reply = exchange.request, exchange.reply
-    if channel_of(exchange.api) == "mcp":
-        sent = next(
-            (part for part in (request.parts if request is not None else []) if isinstance(part, ToolCall)), None
-        )
-        back = next((part for part in (reply.parts if reply is not None else []) if isinstance(part, ToolResult)), None)
-        found: list[tuple[str, Json]] = []
-        if sent is not None:
-            found.append(("gen_ai.tool.call.arguments", _part(sent, redactor)["arguments"]))
-        if back is not None and not back.is_error:
-            found.append(("gen_ai.tool.call.result", _part(back, redactor)["response"]))
-        return {name: _json(value) for name, value in found}
     made: Attributes = {}
+    if channel_of(exchange.api) == "mcp":
+        asked, replied = request.parts if request is not None else [], reply.parts if reply is not None else []
+        sent = next((part for part in asked if isinstance(part, ToolCall)), None)
+        back = next((part for part in replied if isinstance(part, ToolResult)), None)
+        if sent is not None:
+            made["gen_ai.tool.call.arguments"] = _json(_part(sent, redactor)["arguments"])
+        if back is not None and not back.is_error:
+            made["gen_ai.tool.call.result"] = _json(_part(back, redactor)["response"])
+        return made
     place = history_of(exchange.api).place
     messages = request.messages if request is not None else ()
     apart = [one for one in messages if one.role == "system" and not one.pointer.startswith(place)]
@@ -512,9 +475,9 @@ def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
     if reply is not None and reply.choices:
         answers = [
             {**_parts("assistant", choice.parts, redactor), "finish_reason": choice.finish_reason or "error"}
-            for choice in reply.choices
+            for choice in reversed(reply.choices)
         ]
-        made["gen_ai.output.messages"] = _newest(reversed(answers))
+        made["gen_ai.output.messages"] = _newest(answers)
     return made
 
 
@@ -545,11 +508,11 @@ def _part(part: Part, redactor: Redactor) -> dict[str, Json]:
         return shorten(redactor.text(value), _MOST_TEXT)
 
     match part:
-        case Text(words):
+        case model.Text(words):
             return {"type": "text", "content": text(words)}
-        case Reasoning(words):
+        case model.Reasoning(words):
             return {"type": "reasoning", "content": text(words)}
-        case Refusal(words):
+        case model.Refusal(words):
             return {"type": "refusal", "content": text(words)}
         case ToolCall(id_, name, given):
             whole = given.value if len(given.text) <= _MOST_TEXT else None
@@ -557,11 +520,11 @@ def _part(part: Part, redactor: Redactor) -> dict[str, Json]:
             return {"type": "tool_call", "id": id_, "name": name or "", "arguments": value}
         case ToolResult(id_, words):
             return {"type": "tool_call_response", "id": id_, "response": text(words)}
-        case HostedCall(id_, name):
+        case model.HostedCall(id_, name):
             return {"type": "server_tool_call", "id": id_, "name": name or "", "server_tool_call": {"type": name or ""}}
-        case HostedResult(id_):
+        case model.HostedResult(id_):
             return {"type": "server_tool_call_response", "id": id_, "server_tool_call_response": {"type": part.kind}}
-        case Opaque(kind):
+        case model.Opaque(kind):
             return {"type": kind or "unknown"}
         case Rpc():
             return {"type": "rpc"}

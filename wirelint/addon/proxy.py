@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import importlib
 import io
 import itertools
 import json
@@ -32,6 +33,7 @@ from mitmproxy.tools.main import run as run_mitmproxy
 from wirelint.addon import options as ours
 from wirelint.launch import find_bind_error
 from wirelint.launch.environment import BASE_URLS, is_loopback, read_target
+from wirelint.launch.processes import StartError
 from wirelint.registry import shipped
 from wirelint.tables import hint
 from wirelint.text.escaping import counted
@@ -51,17 +53,15 @@ _COLUMNS = ("icon", "path", "comment", "status", "size", "time")
 """mitmweb's columns, unless the user sets others. It has no custom ones: finding, model and tokens are in the comment."""
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
-
-
-_HOST = re.compile(r"[\w.:%-]+")
-
-
-class UpstreamError(ValueError):
-    """Upstream that reverse mode cannot use. One line: setting, reason, cure."""
+_MASTERS: dict[Tool, tuple[str, str]] = {
+    "mitmdump": ("mitmproxy.tools.dump", "DumpMaster"),
+    "mitmweb": ("mitmproxy.tools.web.master", "WebMaster"),
+    "mitmproxy": ("mitmproxy.tools.console.master", "ConsoleMaster"),
+}
 
 
 def arguments(upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> list[str]:
-    """Return mitmproxy's arguments; the user's come last and win. Raises UpstreamError."""
+    """Return mitmproxy's arguments; the user's come last and win. Raises StartError."""
     script = shipped("addons") / "inspector.py"
     bound = [] if any(word.startswith("listen_host=") for word in extra) else ["--listen-host", host]
     return ["--mode", f"reverse:{origin(upstream)}", *bound, "--listen-port", str(port), "-s", str(script), *extra]
@@ -76,50 +76,47 @@ def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
 def origin(upstream: str) -> str:
     """Return scheme, host and port of an upstream's URL.
 
-    Without a scheme the host must be a full name (https) or this machine (http). Raises UpstreamError.
+    Without a scheme the host must be a full name (https) or this machine (http). Raises StartError.
     """
+
+    def wrong(text: str, url: str = "https://api.openai.com") -> StartError:
+        return StartError(f"--upstream {upstream}: {text}; give a URL such as {url}")
+
     if re.match(r"https?:", upstream) and "://" not in upstream:  # `http:/x` is a URL without a host
         whole = re.sub(r":/?", "://", upstream, count=1)
-        raise UpstreamError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
+        raise StartError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
     try:
         parts = urlsplit(upstream if "://" in upstream else f"//{upstream}")
         if not parts.scheme:
             parts = parts._replace(scheme="http" if is_loopback(parts.hostname or "") else "https")
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise UpstreamError(f"--upstream {upstream}: {error}; give a URL such as https://api.openai.com") from error
+        raise wrong(str(error)) from error
     if parts.scheme not in ("http", "https") or not host:
-        raise UpstreamError(f"--upstream {upstream}: not an HTTP address; give a URL such as https://api.openai.com")
+        raise wrong("not an HTTP address")
     if "://" not in upstream and not is_loopback(host) and not re.search(r"[.:]", host):
-        raise UpstreamError(
-            f"--upstream {upstream}: no scheme and no full host name; give a URL such as https://{upstream}"
-        )
-    if not _HOST.fullmatch(host):
-        raise UpstreamError(
-            f"--upstream {upstream}: {host!r} is no host name; give a URL such as https://api.openai.com"
-        )
+        raise wrong("no scheme and no full host name", f"https://{upstream}")
+    if not re.fullmatch(r"[\w.:%-]+", host):
+        raise wrong(f"{host!r} is no host name")
     if parts.username is not None:
-        raise UpstreamError(f"--upstream {upstream}: credentials belong to the client; leave them out of the URL")
+        raise StartError(f"--upstream {upstream}: credentials belong to the client; leave them out of the URL")
     bare = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port is not None else ''}"
     path = parts.path.rstrip("/")
     if path or parts.query or parts.fragment:
-        raise UpstreamError(
+        raise StartError(
             f"--upstream {upstream}: a reverse proxy has no path; give {bare}, and {path or '/'} to the client"
         )
     return bare
 
 
 def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = (), *, live: bool = False) -> int:
-    """Run until stopped; return mitmproxy's exit status. `live`: show a table of totals. Raises UpstreamError and
-    StartError."""
+    """Run until stopped; return mitmproxy's exit status. `live`: show a table of totals. Raises StartError."""
     given = [*calm(tool, extra), *arguments(upstream, host, port, extra)]
 
     def make(options: mitmproxy_options.Options) -> Any:
         master = _master(tool, options)
         master.addons.add(Guide(origin(upstream)))
         if live:
-            from wirelint.addon.proxy import LiveTable  # 20 ms
-
             master.addons.add(LiveTable())
         return master
 
@@ -127,19 +124,8 @@ def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = 
 
 
 def _master(tool: Tool, options: mitmproxy_options.Options) -> Any:
-    match tool:
-        case "mitmdump":
-            from mitmproxy.tools.dump import DumpMaster
-
-            return DumpMaster(options)
-        case "mitmweb":
-            from mitmproxy.tools.web.master import WebMaster
-
-            return WebMaster(options)
-        case "mitmproxy":
-            from mitmproxy.tools.console.master import ConsoleMaster
-
-            return ConsoleMaster(options)
+    module, name = _MASTERS[tool]
+    return getattr(importlib.import_module(module), name)(options)
 
 
 class Guide:
@@ -170,22 +156,10 @@ def exports(upstream: str, host: str, port: int) -> list[str]:
     return [f"export {name}=http://{host}:{port}{targets[name].rest}" for name in names or _USUAL]
 
 
-_PARSERS: dict[Tool, Callable[[mitmproxy_options.Options], argparse.ArgumentParser]] = {
-    "mitmdump": cmdline.mitmdump,
-    "mitmweb": cmdline.mitmweb,
-    "mitmproxy": cmdline.mitmproxy,
-}
-
-
-class StartError(RuntimeError):
-    """mitmproxy cannot start. One line: setting, reason, cure."""
-
-
 def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_options.Options], Any], port: str) -> int:
     """Run mitmproxy until it stops; return its exit status. `make` creates the master, `port` is the option for the
     port. Raises StartError."""
-    before, said, argv = sys.stderr, io.StringIO(), sys.argv[:]
-    started = False
+    before, said, argv, started = sys.stderr, io.StringIO(), sys.argv[:], False
     if "flow_detail=0" in arguments:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
@@ -231,7 +205,7 @@ def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.Argume
         raise StartError(f"{message}; {tool} --options lists what can be set")
 
     def make(given: mitmproxy_options.Options) -> argparse.ArgumentParser:
-        parser = _PARSERS[tool](given)
+        parser: argparse.ArgumentParser = getattr(cmdline, tool)(given)
         parser.error = refuse  # type: ignore[method-assign]
         return parser
 
@@ -242,7 +216,7 @@ def reason(said: str) -> str:
     """Return the reason from mitmproxy's output: `mitmdump: error: unrecognized arguments: --nope` after its usage."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
     text = lines[-1] if lines else "mitmproxy refused its arguments"
-    for tool in _PARSERS:
+    for tool in _MASTERS:
         text = text.removeprefix(f"{tool}: ").removeprefix("error: ")
     return text
 
@@ -351,16 +325,14 @@ class ParentLink:
             ctx.master.shutdown()  # type: ignore[no-untyped-call]
             return
         threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+        place = {
+            "port": next((address[1] for address in manager.listen_addrs()), 0),
+            "bases": {origin: port for port, (origin, _) in self._servers.items()},
+            "confdir": str(Path(ctx.options.confdir).expanduser()),
+        }
         inspector = _inspector()
-        self._say(
-            {
-                "port": next((address[1] for address in manager.listen_addrs()), 0),
-                "bases": {origin: port for port, (origin, _) in self._servers.items()},
-                "confdir": str(Path(ctx.options.confdir).expanduser()),
-                "notice": inspector.notice if inspector is not None else "",
-                "runs": inspector.runs if inspector is not None else [],
-            }
-        )
+        notice, runs = (inspector.ui.notice, inspector.runs) if inspector is not None else ("", [])
+        self._say({**place, "notice": notice, "runs": runs})
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         seconds, totals = 0.0, False
@@ -374,9 +346,7 @@ class ParentLink:
 
     def _say_pending(self) -> None:
         inspector = _inspector()
-        if inspector is not None:
-            inspector.write_now()
-        self._say({"pending": inspector.pending if inspector is not None else 0})
+        self._say({"pending": inspector.write_now() if inspector is not None else 0})
 
     async def _drain(self, seconds: float, totals: bool) -> None:
         if (inspector := _inspector()) is not None:
@@ -385,7 +355,7 @@ class ParentLink:
                 await asyncio.sleep(_POLL)
             if totals:
                 inspector.log_totals()
-            self._say({"complaint": inspector.complaint, "runs": inspector.runs})
+            self._say({"complaint": inspector.reload.complaint, "runs": inspector.runs})
         for _, server in self._servers.values():
             await server.stop()
         ctx.master.shutdown()  # type: ignore[no-untyped-call]
@@ -495,7 +465,7 @@ class LiveTable:
         shown: object = None
         while True:
             inspector = _inspector()
-            seen = (inspector.counts()[0].all.exchanges, inspector.pending, self._screen.size) if inspector else None
+            seen = (inspector.ui.totals.all.exchanges, inspector.pending, self._screen.size) if inspector else None
             if seen != shown:
                 live.refresh()
                 shown = seen
@@ -505,7 +475,9 @@ class LiveTable:
         from rich.console import Group
 
         inspector = _inspector()
-        return Group(*(lines(*inspector.counts(), inspector.pending, self._screen.width) if inspector else ()))
+        if inspector is None:
+            return Group()
+        return Group(*lines(inspector.ui.totals, inspector.ui.board(), inspector.pending, self._screen.width))
 
 
 def lines(totals: Totals, board: Board, pending: int, width: int) -> list[Text]:

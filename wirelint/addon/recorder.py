@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mitmproxy import http
 
-from wirelint.addon.log import say
+from wirelint.addon.log import FailOpen, Failures, say
 from wirelint.addon.options import Settings
 from wirelint.apis import recognise
 from wirelint.apis.unknown import is_text, unknown_because
@@ -30,7 +30,7 @@ from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
-from wirelint.model import End, Json, Request, Timing
+from wirelint.model import End, Exchange, Json, Request, Timing
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
@@ -54,6 +54,7 @@ _BATCH = 1 << 15
 class ExchangeRecorder:
     """Recorder of one exchange.
 
+    `flow` has the exchange, alone or with others: on a WebSocket, and on a `GET` stream of MCP.
     `rules`: those in force when the exchange began.
     `clock` is monotonic, in seconds; `clock_start` is its value when the request was complete; `started` is Unix time.
     `session`: None if reading the request failed; `faults` says why. Also None if `unknown_reason` is set: the exchange
@@ -68,20 +69,23 @@ class ExchangeRecorder:
     `on_data`: called after each stored chunk.
     `reply_stream`: the repair of a reply in transit, which then does the reading.
     `strings`: the strings of the reply that the session has read, for the redaction.
+    `fixer`: None if the exchange is not fixed, and on a WebSocket, which has its own.
+    `end`, `error`, `duration` (in milliseconds): of an exchange that has ended.
     """
 
+    flow: http.HTTPFlow
+    failures: Failures
     id: str
-    client: str
     method: str
     url: str
     request_headers: Headers
     request_body: bytes | None
-    session: Session | None
     started: float
     rules: Scopes
     limit: int
-    clock: Callable[[], float]
-    clock_start: float
+    session: Session | None = None
+    clock: Callable[[], float] = time.perf_counter
+    clock_start: float = field(default_factory=time.perf_counter)
     status: int | None = None
     response_headers: Headers = ()
     first_byte: float | None = None
@@ -103,6 +107,10 @@ class ExchangeRecorder:
     on_data: Callable[[], None] | None = None
     reply_stream: ReplyStream | None = None
     strings: StreamStrings | None = None
+    fixer: ExchangeFixer | None = None
+    end: End = "unknown"
+    error: str | None = None
+    duration: float | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
@@ -145,20 +153,24 @@ class ExchangeRecorder:
     def respond(self, status: int, headers: Headers) -> None:
         """Record the head of the reply. mitmproxy does not report interim (1xx) responses."""
         self.status, self.response_headers, self.first_byte = status, headers, self.now()
-        fields = lower(self.response_headers)
         if self.is_readable and self.session is not None:
-            self.session.respond(status, fields)
+            self.session.respond(status, lower(headers))
             self.strings = self.session.listener = StreamStrings()
         try:
-            self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
+            self._decoder = decoder(coding, self.limit) if (coding := self._coding()) else None
         except CodingError as error:
             self.mark_unread(f"the reply cannot be read: {error}", keep_raw=True)
 
     def take_coding(self) -> str | None:
         """Return the content coding of the reply and stop decoding here: the caller decodes and passes plain bytes."""
-        coding = _coding(lower(self.response_headers).get("content-encoding")) if self._decoder is not None else None
+        coding = self._coding() if self._decoder is not None else None
         self._decoder = None
         return coding
+
+    def _coding(self) -> str | None:
+        value = lower(self.response_headers).get("content-encoding", "")
+        names = [name for item in value.split(",") if (name := item.strip().lower()) and name != "identity"]
+        return ", ".join(names) or None
 
     def store_for_later(self, data: bytes) -> None:
         """Store body bytes that arrived now. `catch_up` parses them, at the latest after 32 KiB."""
@@ -209,9 +221,8 @@ class ExchangeRecorder:
         """Mark the exchange unread if its text exceeds the limit of the session."""
         if self.session is not None and self.session.unread and not self.is_unread:
             lacking = self.session.unread_because
-            self.mark_unread(
-                lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None
-            )
+            why = lacking or "the reply is too long to be judged; it passed unread"
+            self.mark_unread(why, keep_raw=lacking is not None)
 
     def _clear_queue(self) -> None:
         self._queued, self._queued_size = [], 0
@@ -221,12 +232,12 @@ class ExchangeRecorder:
         if self._is_closed or not data:
             return False
         self._size += len(data)
-        if self._size > self.limit:
+        if self.is_over_limit:
             if self._raw.tell() or not self.is_unread:
-                self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+                self._mark_too_large()
             return False
         self._raw.write(data)
-        return not (self.is_unread or self._is_broken or self.session is None)
+        return not self.is_unread and self.is_readable
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Decode bytes; None if they cannot be decoded."""
@@ -237,13 +248,16 @@ class ExchangeRecorder:
         try:
             plain = self._decoder.feed(data)
         except TooLargeError:
-            self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+            self._mark_too_large()
             return None
         except CodingError as error:
             self.mark_unread(f"the reply does not match its content-encoding: {error}", keep_raw=True)
             return None
         self._plain += plain
         return plain
+
+    def _mark_too_large(self) -> None:
+        self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
 
     def mark_unread(self, note: str, *, keep_raw: bool = False) -> None:
         """Stop parsing; the rest passes unread. `keep_raw`: record the bytes nevertheless."""
@@ -258,16 +272,21 @@ class ExchangeRecorder:
         if self.session is not None:
             self.session.abandon()
 
-    def fail(self, culprit: str, error: BaseException) -> None:
-        """Record an internal failure after which the session cannot be used."""
+    def caught(self, culprit: str, *, readable: bool = False) -> FailOpen:
+        """Return a context that ends at an exception, records and logs it. `readable`: the session can be used after it."""
+        return FailOpen(culprit, self.add_fault if readable else self.fail)
+
+    def fail(self, culprit: str, error: Exception) -> None:
+        """Record and log an internal failure after which the session cannot be used."""
         self._is_broken = True
         self.add_fault(culprit, error)
 
-    def add_fault(self, culprit: str, error: BaseException) -> None:
-        """Record an internal failure that leaves the session usable."""
+    def add_fault(self, culprit: str, error: Exception) -> None:
+        """Record and log an internal failure that leaves the session usable."""
         fault = internal(culprit, error)
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
+        self.failures.log(culprit, error)
 
     def split(self) -> ExchangeRecorder | None:
         """Return the recorded part of an open MCP SSE stream as its own exchange; None if that is not possible now.
@@ -278,7 +297,7 @@ class ExchangeRecorder:
         frames = stream.feed(raw)
         if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
             return None
-        part = dataclasses.replace(self, notes=[], faults=[], on_data=None)
+        part = dataclasses.replace(self, notes=[], faults=[], on_data=None, fixer=None)
         self._earlier_parts += raw[self._repeated_size :]
         self._parts += 1
         self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
@@ -310,27 +329,22 @@ class ExchangeRecorder:
 
     @property
     def is_over_limit(self) -> bool:
-        """Return True if the body exceeds `limit`."""
         return self._size > self.limit
 
     @property
     def is_empty(self) -> bool:
-        """Return True if no byte of the reply body has been stored."""
         return self._size == 0
 
     def raw_body(self) -> bytes | None:
         """Return the body as it was on the wire; None if it was not kept."""
-        if self._size > self.limit or len(self._earlier_parts) > self.limit:
+        if self.is_over_limit or len(self._earlier_parts) > self.limit:
             return None
-        return (
-            self._earlier_parts + self._raw.getvalue()[self._repeated_size :]
-            if self._earlier_parts
-            else self._raw.getvalue()
-        )
+        raw = self._raw.getvalue()
+        return self._earlier_parts + raw[self._repeated_size :] if self._earlier_parts else raw
 
-    def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
-        """Return the exchange as a `Record` with decoded bodies."""
-        body = self._body()
+    def record(self, exchange: Exchange | None = None, duration: float | None = None) -> Record:
+        """Return the exchange as a `Record` with decoded bodies. `exchange`: its parse, if it could be parsed."""
+        first_token = exchange.timing.first_token if exchange is not None else None
         return Record(
             id=self.id,
             method=self.method,
@@ -339,11 +353,11 @@ class ExchangeRecorder:
             request_body=self.request_body,
             status=self.status,
             response_headers=self.response_headers,
-            response_body=body,
-            chunks=chunks,
-            timing=timing,
-            end=end,
-            error=error,
+            response_body=self._body(),
+            chunks=exchange.chunks if exchange is not None else (),
+            timing=Timing(self.started, self.first_byte, first_token, duration),
+            end=exchange.end if exchange is not None else self.end,
+            error=self.error,
             forwarded=self.forwarded,
             delivered=self.delivered,
             fixes=tuple(self.fixes),
@@ -358,8 +372,7 @@ class ExchangeRecorder:
         if not (self._is_broken or self.unknown_reason):
             return bytes(self._plain)
         try:  # parsing stopped early, but all bytes were stored
-            coding = _coding(lower(self.response_headers).get("content-encoding"))
-            return self._readable(decode(coding, self._raw.getvalue(), self.limit))
+            return self._readable(decode(self._coding(), self._raw.getvalue(), self.limit))
         except CodingError:
             return None
 
@@ -372,20 +385,7 @@ class ExchangeRecorder:
         self._is_closed = True
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
-        self.strings = self.reply_stream = None
-
-
-class OpenExchange(NamedTuple):
-    """Exchange in progress. `fixer`: None if it is not fixed, and on a WebSocket, which has its own."""
-
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-    fixer: ExchangeFixer | None = None
-
-
-def _coding(value: str | None) -> str | None:
-    names = [name for item in (value or "").split(",") if (name := item.strip().lower()) and name != "identity"]
-    return ", ".join(names) or None
+        self.strings = self.reply_stream = self.fixer = None
 
 
 # --- exchanges of mitmproxy's flows ----------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ def take_ignore_header(flow: http.HTTPFlow, known: Registry | None, logged: set[
 
 
 # A body without content: an API claims it only if path and headers alone identify the request.
-_LEAST_BODY: Json = {"messages": [{"role": "user"}]}
+LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
 def may_be_ours(request: http.Request) -> bool:
@@ -426,53 +426,48 @@ def may_be_ours(request: http.Request) -> bool:
             return False
 
 
-def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings) -> ExchangeRecorder:
+def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings, failures: Failures) -> ExchangeRecorder:
     """Create the recorder of a request. `body` is decoded."""
     started = flow.request.timestamp_end or flow.request.timestamp_start
-    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings)
+    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings, failures)
 
 
 def new_recorder(
-    flow: http.HTTPFlow, name: str, url: str, body: bytes | None, started: float, settings: Settings
+    flow: http.HTTPFlow,
+    name: str,
+    url: str,
+    body: bytes | None,
+    started: float,
+    settings: Settings,
+    failures: Failures,
 ) -> ExchangeRecorder:
     """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
     return ExchangeRecorder(
+        flow=flow,
+        failures=failures,
         id=name,
-        client=flow.client_conn.id,
         method=flow.request.method,
         url=url,
         request_headers=asked_headers(flow),
         request_body=body or None,
-        session=None,
         started=started,
         rules=settings.rules,
         limit=settings.max_body,
-        clock=time.perf_counter,
-        clock_start=time.perf_counter(),
     )
 
 
-def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str) -> bool:
-    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content."""
+def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, *, large: bool) -> bool:
+    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content. `large`: the
+    body is above the limit, else streamed."""
     headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
     api = recognise(method, parts.path, headers, example, parts.netloc)
     if api is None:
         return False
     recorder.session = Session(api, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    too_large = f"is larger than wirelint_max_body ({recorder.limit} bytes)"
+    why = too_large if large else "was streamed by another addon"
     recorder.mark_unread(f"the request {why}; the exchange passed unread")
     return True
-
-
-def open_unread(flow: http.HTTPFlow, settings: Settings, *, large: bool) -> ExchangeRecorder | None:
-    """Create the recorder of a request recognised by path alone; None for other traffic. `large`: above the limit, else
-    streamed."""
-    recorder = open_recorder(flow, None, settings)
-    why = too_large(settings.max_body) if large else "was streamed by another addon"
-    return recorder if pass_unread(recorder, recorder.method, _LEAST_BODY, why) else None
-
-
-def too_large(limit: int) -> str:
-    return f"is larger than wirelint_max_body ({limit} bytes)"
 
 
 def note_unknown(recorder: ExchangeRecorder) -> bool:
@@ -486,13 +481,3 @@ def note_unknown(recorder: ExchangeRecorder) -> bool:
         recorder.request_body = None
         recorder.notes.append("the body of the request is not text; it was not stored")
     return True
-
-
-class EndedExchange(NamedTuple):
-    """Exchange that has ended and is not checked yet. `duration` in milliseconds."""
-
-    recorder: ExchangeRecorder
-    flow: http.HTTPFlow
-    end: End
-    error: str | None
-    duration: float

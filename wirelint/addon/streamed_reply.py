@@ -19,26 +19,18 @@ for every empty DATA frame; without `mitm_compat`, which drops those, the call o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from mitmproxy import ctx, http
 
 from wirelint.addon import log
-from wirelint.addon.http_headers import (
-    HEADER,
-    has_known_end,
-    is_json,
-    is_within,
-    make_open_ended,
-)
-from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
-from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
+from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
 
 Stream = Callable[[bytes], bytes | Iterable[bytes]]
 
@@ -70,10 +62,10 @@ class StreamedReply:
     the recorder's copy is both, from there on the sent bytes are kept as well.
     """
 
-    def __init__(self, recorder: ExchangeRecorder, failures: Failures) -> None:
-        self._recorder, self._failures = recorder, failures
-        self._reading = failures.caught("reading the reply", recorder)
-        self._repairing = failures.caught("repairing the reply", recorder)
+    def __init__(self, recorder: ExchangeRecorder) -> None:
+        self._recorder = recorder
+        self._reading = recorder.caught("reading the reply")
+        self._repairing = recorder.caught("repairing the reply")
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
         self._pending: list[bytes] = []  # bytes to leave with the next ones
@@ -85,11 +77,6 @@ class StreamedReply:
         """Repair all further bytes with this stream."""
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
-    def _record(self, data: bytes) -> None:
-        """Record bytes that leave unchanged."""
-        with self._reading:
-            self._recorder.store_for_later(data)
-
     def due(self) -> float | None:
         """Return the seconds until held text has to leave; None if nothing is held."""
         if self._pending:
@@ -98,16 +85,14 @@ class StreamedReply:
         if reply_stream is None or reply_stream.holding is None:
             return None
         left = None  # after a failure the text leaves with the next bytes
-        with self._failures.caught("repairing the reply", self._recorder, readable=True):
+        with self._recorder.caught("repairing the reply", readable=True):
             left = reply_stream.due(self._recorder.now())
         return left / 1000 if left is not None else None
 
     def release(self) -> list[bytes]:
-        """Return the text that has to leave while the upstream is silent."""
         return self._release(lambda reply_stream: reply_stream.tick(self._recorder.now()))
 
     def flush(self) -> list[bytes]:
-        """Return all held text because the upstream is gone."""
         return self._release(lambda reply_stream: reply_stream.flush(self._recorder.now()))
 
     def _release(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
@@ -155,7 +140,7 @@ class StreamedReply:
         recorder = self._recorder
         reply_stream, recorder.reply_stream = recorder.reply_stream, None
         received = recorder.raw_body() if recorder.is_readable and self._other is None else None
-        self._failures.fail(recorder, "repairing the reply", error)
+        recorder.fail("repairing the reply", error)
         if received is not None:
             self._pending = [received[self._unchanged :]] if len(received) > self._unchanged else []
         else:
@@ -206,11 +191,9 @@ _UNDECODED = 1 << 10
 class HttpReply(StreamedReply):
     """Stream callable of a reply. `inner` is the stream callable of another addon, which gets the upstream's bytes."""
 
-    def __init__(
-        self, flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures, inner: Stream | None = None
-    ) -> None:
-        super().__init__(recorder, failures)
-        self._flow, self._inner = flow, inner
+    def __init__(self, recorder: ExchangeRecorder, inner: Stream | None = None) -> None:
+        super().__init__(recorder)
+        self._flow, self._inner = recorder.flow, inner
         self._decoder: Decoder | None = None
         self._undecoded: bytearray | None = bytearray()
         self._ends = self._call_is_end = self._broken = False
@@ -220,7 +203,7 @@ class HttpReply(StreamedReply):
         response, recorder = self._flow.response, self._recorder
         assert response is not None
         is_attached = False
-        with self._failures.caught("reaching the client", recorder, readable=True):
+        with recorder.caught("reaching the client", readable=True):
             is_attached = attach(self._flow, self)
         is_http1 = response.http_version.startswith("HTTP/1")
         self._ends = has_known_end(response) or (not is_http1 and is_attached)
@@ -254,7 +237,9 @@ class HttpReply(StreamedReply):
                 return [data] if data else []
 
     def _record(self, data: bytes) -> None:
-        super()._record(data)
+        """Record bytes that leave unchanged."""
+        with self._reading:
+            self._recorder.store_for_later(data)
         with self._reading:
             if self._recorder.on_data is not None:
                 self._recorder.on_data()
@@ -307,20 +292,111 @@ _SHORT = 1 << 18
 """Largest JSON document that mitmproxy buffers as usual: it is useless before its end, and streaming it costs more."""
 
 
-def collect(flow: http.HTTPFlow, recorder: ExchangeRecorder, failures: Failures) -> bool:
+def collect(recorder: ExchangeRecorder) -> bool:
     """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
 
     def arrived(raw: bytes) -> None:
-        with failures.caught("reading the reply", recorder):
+        with recorder.caught("reading the reply"):
             recorder.store_for_later(raw)
 
-    recorder.is_collected = attach_whole(flow, arrived)
+    recorder.is_collected = attach_whole(recorder.flow, arrived)
     return recorder.is_collected
 
 
-def let_collect(flow: http.HTTPFlow, response: http.Response, recorder: ExchangeRecorder, failures: Failures) -> bool:
+def let_collect(response: http.Response, recorder: ExchangeRecorder) -> bool:
     """Make mitmproxy buffer a short JSON reply, which delays nothing useful. Return True if it does."""
-    with failures.caught("reaching the client", recorder, readable=True):
+    with recorder.caught("reaching the client", readable=True):
         streamed = getattr(ctx.options, "stream_large_bodies", None)  # its limit may be lower than `_SHORT`
-        return is_json(response) and is_within(response, _SHORT) and not streamed and collect(flow, recorder, failures)
+        return is_json(response) and is_within(response, _SHORT) and not streamed and collect(recorder)
     return False
+
+
+# --- headers of changed messages: length, coding and framing must match the changed body ---------------------------------
+#
+# mitmproxy frames a streamed body by the headers at the time of sending and corrects none. A body of unknown length is
+# chunked for HTTP/1.1; an older client sees the close of the connection; HTTP/2 and 3 forbid transfer-encoding. A reply
+# ended by the close of the upstream's connection is left like that, because mitmproxy cannot reuse that connection. For
+# a buffered body mitmproxy encodes and corrects the length.
+
+HEADER = "x-wirelint"
+
+_DIGESTS = ("content-digest", "repr-digest", "digest", "content-md5")
+_SIGNED = (*_DIGESTS, "signature", "x-amz-content-sha256")
+_LENGTHS = ("transfer-encoding", "content-length")
+_CODED = (*_DIGESTS, "content-length", "content-encoding")
+
+
+def body_of(message: http.Message, most: int) -> bytes | None:
+    """Return the decoded body, or the raw one if it cannot be decoded. Raises TooLargeError above `most` bytes;
+    mitmproxy's own `content` has no limit."""
+    raw = message.raw_content
+    if raw is None or "content-encoding" not in message.headers:
+        return raw
+    try:
+        return decode(message.headers.get("content-encoding"), raw, most)
+    except TooLargeError:
+        raise
+    except CodingError:
+        return raw
+
+
+def is_json(response: http.Response) -> bool:
+    kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def is_within(response: http.Response, limit: int) -> bool:
+    """Return True if content-length is present and at most `limit`."""
+    length: str = response.headers.get("content-length", "")
+    return length.isascii() and length.isdigit() and int(length) <= limit
+
+
+def is_signed(request: http.Request) -> bool:
+    """Return True if a header signs the body: a changed request would be rejected."""
+    return any(name in request.headers for name in _SIGNED)
+
+
+def is_decodable(request: http.Request, most: int) -> bool:
+    """Return True if the body, of at most `most` bytes, matches its content-encoding to the end."""
+    if "content-encoding" not in request.headers:
+        return True
+    try:
+        undone = decoder(request.headers.get("content-encoding"), most)
+        undone.feed(request.raw_content or b"")
+    except CodingError:
+        return False
+    return undone.finished
+
+
+def has_known_end(response: http.Response) -> bool:
+    """Return True if the end of the body differs from a broken connection."""
+    return response.http_version.startswith("HTTP/1") and any(name in response.headers for name in _LENGTHS)
+
+
+def is_plainly_framed(fields: Mapping[str, str]) -> bool:
+    """Return True if the body has no transfer coding that mitmproxy keeps. `fields`: by lower-case name."""
+    return fields.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
+
+
+def make_open_ended(request: http.Request, response: http.Response) -> None:
+    """Adapt the head of a streamed reply to a body of any length without content coding."""
+    ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
+    _drop(response, _CODED)
+    if ends_with_connection:
+        return
+    if request.http_version == "HTTP/1.1":
+        if response.headers.get("transfer-encoding") != "chunked":
+            response.headers["transfer-encoding"] = "chunked"
+    elif request.http_version.startswith("HTTP/1"):
+        response.headers.pop("transfer-encoding", None)
+
+
+def replace_body(message: http.Message, body: bytes) -> None:
+    """Replace a buffered body, in its content coding; mitmproxy drops a coding that it cannot encode."""
+    _drop(message, _DIGESTS)
+    message.content = body
+
+
+def _drop(message: http.Message, names: Iterable[str]) -> None:
+    for name in names:
+        message.headers.pop(name, None)

@@ -10,52 +10,18 @@ replaces them.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable
 
-from mitmproxy import http
-
-from wirelint.addon.annotate import annotate, annotation, remove_annotation
-from wirelint.addon.log import Failures, log_exchange
-from wirelint.addon.recorder import ExchangeRecorder, OpenExchange
+from wirelint.addon.idle_queue import running_loop
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
-from wirelint.capture.offline import Checked
-from wirelint.capture.record import Record
-from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.settings import Scopes
 from wirelint.wire.websocket import is_socket
-
-
-def announce(
-    flow: http.HTTPFlow,
-    recorder: ExchangeRecorder,
-    exchange: Exchange,
-    findings: tuple[Finding, ...],
-    redactor: Redactor,
-) -> None:
-    """Report findings of an open exchange."""
-    clean = tuple(dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings)
-    recorder.open_findings += clean
-    record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
-    checked = Checked(record, exchange, clean, names=(exchange.api, redactor.text(exchange.model)))
-    log_exchange(checked)
-    withdraw(flow, recorder)
-    made = annotation(dataclasses.replace(checked, findings=tuple(recorder.open_findings)))
-    recorder.open_annotation = (made.comment, "" if flow.marked else made.marker)
-    annotate(flow, made)
-
-
-def withdraw(flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
-    """Remove the provisional annotation from a flow."""
-    if recorder.open_annotation is not None:
-        remove_annotation(flow, *recorder.open_annotation)
-        recorder.open_annotation = None
-
 
 _GRAIN = 1 / 30
 """Shortest pause between two checks as a fraction of the shortest limit; reports are late by at most that."""
@@ -70,12 +36,11 @@ class Timeouts:
 
     def __init__(
         self,
-        found: Callable[[], Iterable[OpenExchange]],
-        report: Callable[[OpenExchange, Exchange, tuple[Finding, ...]], None],
-        failures: Failures,
+        found: Callable[[], Iterable[ExchangeRecorder]],
+        report: Callable[[ExchangeRecorder, Exchange, tuple[Finding, ...]], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._found, self._report, self._failures, self._clock = found, report, failures, clock
+        self._found, self._report, self._clock = found, report, clock
         self._engine = Engine(())
         self._shortest = math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -91,11 +56,8 @@ class Timeouts:
         """Start the timer. `delay` in seconds; None: until a new exchange may be due."""
         if self._timer is not None or self._shortest == math.inf:
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no timer without a loop
-            return
-        self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
+        if (loop := running_loop()) is not None:
+            self._timer = loop.call_later(self._shortest if delay is None else delay, self._look)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -108,30 +70,28 @@ class Timeouts:
         soonest = now + self._shortest
         found = tuple(self._found())
         for one in found:
-            if one.recorder.due <= now:
-                one.recorder.due = self._look_at(one, now)
-            soonest = min(soonest, one.recorder.due)
+            if one.due <= now:
+                one.due = self._look_at(one, now)
+            soonest = min(soonest, one.due)
         if found:
             self.wake(max(soonest - self._clock(), self._shortest * _GRAIN, _LEAST))
 
-    def _look_at(self, one: OpenExchange, now: float) -> float:
+    def _look_at(self, recorder: ExchangeRecorder, now: float) -> float:
         """Check an exchange; return when it may be due again."""
-        recorder = one.recorder
         asks = recorder.method == "POST" or is_socket(recorder.url.partition(":")[0])
         if recorder.is_unread or not recorder.is_readable or not asks:
             return math.inf
-        with self._failures.caught("watching the exchange", recorder, readable=True):
-            if one.flow.intercepted:  # it waits for the user
+        with recorder.caught("watching the exchange", readable=True):
+            if recorder.flow.intercepted:  # it waits for the user
                 return now + _shortest(recorder.rules)
             recorder.catch_up()
             if recorder.session is not None and not recorder.session.terminated:
-                return self._run_due(one, recorder.session, now)
+                return self._run_due(recorder, recorder.session, now)
         return math.inf
 
-    def _run_due(self, one: OpenExchange, session: Session, now: float) -> float:
+    def _run_due(self, recorder: ExchangeRecorder, session: Session, now: float) -> float:
         """Run the rules whose limit has passed; return when the next limit passes."""
-        recorder, arrivals = one.recorder, one.recorder.arrivals()
-        next_due = math.inf
+        arrivals, next_due = recorder.arrivals(), math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
         channel = channel_of(session.api.name)
@@ -151,7 +111,7 @@ class Timeouts:
                 if one_in_force.code == rule.code:
                     findings += self._engine.run(one_in_force, exchange)
         if findings and exchange is not None:
-            self._report(one, exchange, tuple(findings))
+            self._report(recorder, exchange, tuple(findings))
         return next_due if next_due < math.inf else now + _shortest(recorder.rules)
 
 

@@ -9,34 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import inspect
 import logging
 import shutil
 import sys
 import threading
 import tomllib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mitmproxy import contentviews, ctx, flow, http, websocket
+from mitmproxy import command, contentviews, ctx, exceptions, flow, http, types, websocket
 from mitmproxy.addonmanager import Loader
 from mitmproxy.log import ALERT
 
-from wirelint.addon.commands import Commands
-from wirelint.addon.log import logger
-from wirelint.addon.recorder import OpenExchange
-from wirelint.capture.offline import Checked
+from wirelint.addon.annotate import annotate, annotation
+from wirelint.addon.idle_queue import running_loop
+from wirelint.addon.log import finding_line, logger, say
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.capture.readers.flows import record_of, records_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin, replay
+from wirelint.capture.writers.flows import show_sent
 from wirelint.engine import Engine
+from wirelint.fix import FixPolicy
 from wirelint.launch import describe_bind_error
-from wirelint.model import Exchange, Side, Timing
+from wirelint.model import Exchange, Side
 from wirelint.prices import price_table
-from wirelint.rule import Finding
+from wirelint.registry import Registry, RuleError, safeties
+from wirelint.rule import Finding, Rule
+from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.dashboard import Board, Totals
-from wirelint.view.findings import read_finding, visible
+from wirelint.view.findings import known_note, read_finding, tally, visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 from wirelint.wire.websocket import closes, opens, turns
 
@@ -115,7 +121,7 @@ class Exchanges:
         found = inspector.open.get(flow.id)
         if found is not None:
             return Shown(_read_open(found), open=True)
-        inspector.drain()
+        inspector.queue.drain()
         checked = self._find(flow, flow.id)
         if checked is None:
             checked = recall(flow, inspector.engine, inspector.redactor)
@@ -128,7 +134,7 @@ class Exchanges:
         if found is None or flow.websocket is None:
             return None
         number, side = found
-        inspector.drain()
+        inspector.queue.drain()
         checked = self._find(flow, f"{flow.id}:{number}")
         if checked is None:
             record = inspector.redactor.record(records_of(flow)[number - 1])
@@ -160,11 +166,9 @@ class Exchanges:
             other = cached.checked.exchange
             if other is None or other.request is None or other.conversation != exchange.conversation:
                 continue
-            if other.id != exchange.id:
-                results = (result for message in other.request.messages for result in message.results)
-                found = next((result for result in results if result.call_id == call_id), None)
-                if found is not None:
-                    return found.text
+            results = other.request.results if other.id != exchange.id else ()
+            if (found := next((one for one in results if one.call_id == call_id), None)) is not None:
+                return found.text
         return None
 
 
@@ -203,10 +207,9 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
     return checked
 
 
-def _read_open(found: OpenExchange) -> Checked:
-    recorder = found.recorder
+def _read_open(recorder: ExchangeRecorder) -> Checked:
     recorder.catch_up()
-    record = recorder.record("unknown", None, (), Timing(recorder.started, recorder.first_byte))
+    record = recorder.record()
     if recorder.session is None or not recorder.is_readable:
         return Checked(record, None, tuple(recorder.faults))
     exchange = recorder.session.look(recorder.now(), recorder.arrivals())
@@ -334,13 +337,8 @@ class LivePreview:
 
     def wake(self) -> None:
         """Start the timer, since an exchange is in progress."""
-        if self._timer is not None or not is_shown():
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._timer = loop.call_later(_PAUSE, self._step)
+        if self._timer is None and is_shown() and (loop := running_loop()) is not None:
+            self._timer = loop.call_later(_PAUSE, self._step)
 
     def _step(self) -> None:
         self._timer = None
@@ -353,8 +351,8 @@ class LivePreview:
         if found:
             self.wake()
 
-    def _lend(self, one: OpenExchange) -> None:
-        flow, recorder = one.flow, one.recorder
+    def _lend(self, recorder: ExchangeRecorder) -> None:
+        flow = recorder.flow
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
         if recorder.session is None or recorder.session.terminated:
@@ -376,6 +374,225 @@ def is_shown() -> bool:
     """Return True if flows are displayed: mitmdump has no view."""
     master = getattr(ctx, "master", None)
     return master is not None and "view" in master.addons.lookup
+
+
+# --- commands of mitmproxy's prompt ------------------------------------------------------------------------------------
+#
+# Results are lists of lines, which the console shows in a window and mitmweb below its prompt. Errors are one line.
+
+_TRIED = "fix tried"
+_EARLIER = 50
+"""Most earlier flows of the conversation that are read before a fix is tried."""
+_MOST_LINES = 2000
+
+
+class RuleName(str):
+    """Argument type: name or code of a rule."""
+
+    __slots__ = ()
+
+
+_NO_RULE = RuleName()
+
+
+class _RuleNames:
+    """Completion and validation of that type in mitmproxy."""
+
+    typ = RuleName
+    display = "rule"
+
+    def __init__(self, rules: Callable[[], Sequence[Rule]]) -> None:
+        self._rules = rules
+
+    def completion(self, manager: object, kind: object, start: str) -> list[str]:
+        names = [rule.name for rule in self._rules()]
+        return names if not start[:1].isupper() else [rule.code for rule in self._rules()]
+
+    def parse(self, manager: object, kind: object, text: str) -> str:
+        return text
+
+    def is_valid(self, manager: object, kind: object, value: object) -> bool:
+        return isinstance(value, str)
+
+
+class Commands:
+    """The commands of mitmproxy's prompt."""
+
+    def __init__(self, inspector: Inspector, exchanges: Exchanges) -> None:
+        self._inspector, self._exchanges = inspector, exchanges
+        # mitmproxy's table of argument types accepts additions, though this is not documented. It enables completion.
+        types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
+
+    @command.command("wirelint.findings")  # type: ignore[untyped-decorator]
+    def findings(self, flows: Sequence[flow.Flow] = ()) -> Sequence[str]:
+        """Print the findings of these flows (default: all flows): one line per exchange and one per finding."""
+        lines: list[str] = []
+        clean = 0
+        for one in self._known(flows or _all_flows()):
+            checked = self._exchanges.look(one).checked
+            if not checked.findings and not checked.known:
+                clean += 1
+                continue
+            exchange = checked.exchange
+            what = " ".join(part for part in ((exchange.api, exchange.model) if exchange else ()) if part)
+            counts = " ".join(filter(None, (tally(checked.findings), known_note(len(checked.known)))))
+            lines.append(printable(f"{what or one.request.path}: {counts} [{one.id[:8]}]"))
+            lines += [printable(finding_line(finding)) for finding in checked.findings]
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
+        return [*lines, f"{counted(clean, 'exchange')} without findings"]
+
+    @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
+    def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
+        """Print the manual of a rule, by its name or code."""
+        if not rule:
+            raise wrong("wirelint.explain RULE: name a rule, such as xml-leak or LK101")
+        found = self._rule(rule)
+        fixes = ", ".join(safeties(found)) or "none"
+        head = f"{found.code} {found.name} · {found.severity} · {found.layer} · fix: {fixes}"
+        return [head, "", *(inspect.getdoc(found) or "").split("\n")]
+
+    @command.command("wirelint.fix")  # type: ignore[untyped-decorator]
+    def fix(self, flows: Sequence[flow.Flow]) -> Sequence[str]:
+        """Try all fixes on these flows: each flow with a fix gets a copy with the repaired bodies."""
+        lines: list[str] = []
+        made: list[http.HTTPFlow] = []
+        for one in self._known(flows):
+            lines += self._try(one, made)
+        if not lines:
+            raise wrong("none of these flows is an exchange of a supported API")
+        view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
+        if view is not None and made:
+            view.add(made)
+            view.focus.flow = made[0]
+        return lines
+
+    def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
+        """Try all fixes on a flow, add its fixed copy to `made`, and return the lines about it."""
+        if one.id in self._inspector.open:
+            return [f"{one.id[:8]}: still under way; try again when it has ended"]
+        records = [dataclasses.replace(record_of(flow), source="flows") for flow in (*flows_before(one), one)]
+        *_, fixed = fix(records, self._rules(), FixPolicy("unsafe"))
+        if not isinstance(fixed, Fixed) or fixed.exchange is None:
+            return [f"{one.id[:8]}: not an exchange of a supported API"]
+        if not fixed.record.fixes:
+            return [f"{one.id[:8]}: nothing to repair"]
+        copy: http.HTTPFlow = one.copy()  # type: ignore[no-untyped-call, unused-ignore]
+        show_sent(copy, fixed.record)
+        record = dataclasses.replace(fixed.record, id=copy.id, source="")
+        described = annotation(dataclasses.replace(fixed, record=record))
+        copy.comment = copy.marked = ""
+        annotate(copy, dataclasses.replace(described, comment=f"{_TRIED} · {described.comment}"), record)
+        made.append(copy)
+        self._exchanges.keep(copy, fixed.folded, copy.id)
+        left = tally(fixed.remaining) or "none"
+        many = counted(len(fixed.record.fixes), "repair")
+        lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {copy.id[:8]}"]
+        titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
+        return lines + [printable(shorten(title, 400)) for title in titles]
+
+    @command.command("wirelint.view")  # type: ignore[untyped-decorator]
+    def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
+        """Write a report of these flows to an HTML file."""
+        from wirelint.view.html import write_report  # 5 MB, which most runs do not need
+
+        out = _file(path, "report.html")
+        known = self._known(flows)
+        if not known:
+            raise wrong("none of these flows is an exchange of a supported API; nothing was written")
+        items = (self._exchanges.look(one).checked for one in known)
+        try:
+            written = write_report(items, out, rules=self._rules(), title="mitmproxy")
+        except OSError as error:
+            raise wrong(_unwritable(path, error)) from error
+        return printable(f"{counted(written.exchanges, 'exchange')} written to {out.absolute()}")
+
+    @command.command("wirelint.case")  # type: ignore[untyped-decorator]
+    def case(self, flow: flow.Flow, path: types.Path) -> str:
+        """Write a minimal redacted reproducer of this flow's findings to a file."""
+        from wirelint.capture.cases import NoFindingError, encode_case, reproduce
+
+        out = _file(path, "case.jsonl")
+        if not isinstance(flow, http.HTTPFlow) or not self._exchanges.knows(flow):
+            raise wrong("this flow is not an exchange of a supported API; nothing was written")
+        if flow.id in self._inspector.open:
+            raise wrong("this exchange is still under way; make a case of it when it has ended")
+        if not self._exchanges.look(flow).checked.findings:
+            raise wrong("nothing was found in this exchange; there is nothing to reproduce")
+        record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
+        rules = self._rules()
+
+        def make() -> str:
+            try:
+                out.write_bytes(encode_case(reproduce(record, rules, prior=before)))
+            except NoFindingError as error:
+                return printable(f"no case was made: {error}")
+            except OSError as error:
+                return printable(_unwritable(str(out), error))
+            except Exception as error:  # fail open: an exception in a thread is not shown
+                return printable(f"no case was made: {type(error).__name__}: {error}")
+            return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
+
+        loop = running_loop()
+        if loop is None:
+            return make()
+        # It takes seconds, and must not block the traffic.
+        loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
+        return printable(
+            f"the case of {flow.id[:8]} is being made; the event log will say when it is in {out.absolute()}"
+        )
+
+    def _known(self, flows: Sequence[flow.Flow]) -> list[http.HTTPFlow]:
+        return [one for one in flows if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one)]
+
+    def _rules(self) -> Sequence[Rule]:
+        return self._inspector.engine.rules
+
+    def _rule(self, name: str) -> Rule:
+        for rule in self._rules():
+            if name.lower() in (rule.name, rule.code.lower()):
+                return rule
+        try:  # one that is left out in this run
+            return Registry.load().get(name)
+        except RuleError as error:
+            raise wrong(str(error)) from error
+
+
+def flows_before(one: http.HTTPFlow) -> list[http.HTTPFlow]:
+    """Return the latest earlier flows of the conversation."""
+    talk = one.metadata.get("wirelint.conversation")
+    if not talk:
+        return []
+    before: list[http.HTTPFlow] = []
+    for other in _all_flows():
+        if other is one:
+            break
+        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
+            before.append(other)
+    return before[-_EARLIER:]
+
+
+def _all_flows() -> Sequence[flow.Flow]:
+    found: Any = ctx.master.commands.call("view.flows.resolve", "@all")
+    return tuple(found)
+
+
+def wrong(text: str) -> exceptions.CommandError:
+    """Return an error of a command, in one line."""
+    return exceptions.CommandError(printable(text))
+
+
+def _file(path: str, usual: str) -> Path:
+    out = Path(path).expanduser()
+    if not path or out.is_dir():
+        raise wrong(f"{path or '(no path)'}: not the name of a file; give one, such as {out / usual}")
+    if not out.parent.is_dir():
+        raise wrong(f"{path}: there is no folder {out.parent}; name a file in an existing folder")
+    return out
+
+
+def _unwritable(path: str, error: OSError) -> str:
+    return f"{path}: {error.strerror or error}; name a file that can be written"
 
 
 # --- all parts --------------------------------------------------------------------------------------------------------
@@ -498,7 +715,6 @@ class UserInterface:
                 clear()
 
     def show(self, flow: http.HTTPFlow) -> None:
-        """Redraw a flow."""
         with self._failures.caught("showing the result"):
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:

@@ -25,7 +25,7 @@ from wirelint.addon.exchange_fix import mended_request, reply_stream_of
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
-from wirelint.addon.recorder import EndedExchange, ExchangeRecorder, OpenExchange, new_recorder, pass_unread, too_large
+from wirelint.addon.recorder import ExchangeRecorder, new_recorder, pass_unread
 from wirelint.addon.streamed_reply import StreamedReply
 from wirelint.capture.readers.flows import headers_of, url_of
 from wirelint.model import End
@@ -39,8 +39,8 @@ _MOST_ORIGINALS = 256
 class SocketReply(StreamedReply):
     """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
-    def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
-        super().__init__(recorder, failures)
+    def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream) -> None:
+        super().__init__(recorder)
         self.repair_with(reply_stream)
         self._originals: dict[bytes, bytes] = {}
 
@@ -103,29 +103,29 @@ class _Socket:
         return [*self.take_ready(), *self._shown(self.fixer.flush() if self.fixer is not None else [])]
 
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
-        """Add generated messages to the flow."""
         if self.flow.websocket is not None:
             self.flow.websocket.messages += [_made(content) for content in made]
         return made
 
 
 class WebSockets:
-    """All sockets with exchanges. `finish` takes an exchange that has ended."""
+    """All sockets with exchanges. `settle` takes an exchange that has ended, with its end and error."""
 
-    def __init__(self, finish: Callable[[EndedExchange], None], ledger: Ledger, failures: Failures) -> None:
-        self._finish, self._ledger, self._failures = finish, ledger, failures
+    def __init__(
+        self, settle: Callable[[ExchangeRecorder, End, str | None], None], ledger: Ledger, failures: Failures
+    ) -> None:
+        self._settle, self._ledger, self._failures = settle, ledger, failures
         self._sockets: OrderedDict[str, _Socket] = OrderedDict()
 
     @property
     def open(self) -> int:
-        """Return the number of exchanges that wait for replies."""
         return sum(len(socket.open) for socket in self._sockets.values())
 
-    def under_way(self) -> Iterator[OpenExchange]:
+    def under_way(self) -> Iterator[ExchangeRecorder]:
         """Yield the exchange in progress of each socket: the oldest."""
         for socket in self._sockets.values():
             if socket.open:
-                yield OpenExchange(socket.open[0], socket.flow)
+                yield socket.open[0]
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """Handle the last message of a flow's socket."""
@@ -164,7 +164,7 @@ class WebSockets:
         socket = self._sockets.get(flow.id) or _Socket(flow)
         if len(socket.open) >= _MOST_OPEN:
             return
-        recorder = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
+        recorder = self._begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
         if recorder is None:
             return
         if recorder.rules.repair and not large:
@@ -176,16 +176,28 @@ class WebSockets:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many open WebSockets; this one is no longer watched")
 
+    def _begin(
+        self, flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
+    ) -> ExchangeRecorder | None:
+        """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
+        url, body = socket_url(url_of(flow.request)), None if large else message.content
+        recorder = new_recorder(flow, name, url, body, message.timestamp, settings, self._failures)
+        if large:
+            pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, large=True)
+        else:
+            recorder.begin_session(later=not recorder.rules.repair)
+        return recorder if recorder.session is not None else None
+
     def _fix_request(self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
         """Fix a client's message, and prepare the fix of its replies."""
         if socket.repairs is None:
             socket.repairs = False
-            with self._failures.caught("reaching the client", recorder, readable=True):
+            with recorder.caught("reaching the client", readable=True):
                 socket.repairs = attach_socket(socket.flow, socket)
         if not socket.repairs:
             recorder.notes.append(UNREPAIRED)
             return
-        with self._failures.caught("repairing the request", recorder, readable=True):
+        with recorder.caught("repairing the request", readable=True):
             mended = mended_request(recorder, recorder.scope(), self._ledger)
             if mended is not None:
                 recorder.forward(headers_of(socket.flow.request), mended)
@@ -196,9 +208,9 @@ class WebSockets:
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
             if socket.repairs and recorder.rules.repair:
-                with self._failures.caught("preparing the repair of the reply", recorder, readable=True):
+                with recorder.caught("preparing the repair of the reply", readable=True):
                     stream = reply_stream_of(recorder, recorder.scope(), settings, self._ledger)
-                    socket.fixer = SocketReply(recorder, stream, self._failures) if stream is not None else None
+                    socket.fixer = SocketReply(recorder, stream) if stream is not None else None
         last = closes(content)
         if socket.fixer is None or not content.strip():
             recorder.store_for_later(as_line(content))
@@ -222,24 +234,11 @@ class WebSockets:
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
             fixer.settle(HEADERS, "the socket closed")
-        self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now()))
+        self._settle(recorder, end, error)
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
         while socket.open:
             self._end(socket, end, error)
-
-
-def _begin(
-    flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
-) -> ExchangeRecorder | None:
-    """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
-    url, body = socket_url(url_of(flow.request)), None if large else message.content
-    recorder = new_recorder(flow, name, url, body, message.timestamp, settings)
-    if large:
-        known = pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, too_large(settings.max_body))
-        return recorder if known else None
-    recorder.begin_session(later=not recorder.rules.repair)
-    return recorder if recorder.session is not None else None
 
 
 def _made(content: bytes) -> WebSocketMessage:

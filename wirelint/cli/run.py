@@ -303,7 +303,7 @@ def proxy(
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
     options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
     """
-    from wirelint.addon.proxy import StartError, Tool, UpstreamError, run
+    from wirelint.addon.proxy import Tool, run
 
     if upstream is None:
         raise click.UsageError(
@@ -321,7 +321,7 @@ def proxy(
         with no_guard():  # mitmproxy sets colours itself
             tool: Tool = "mitmweb" if web else "mitmproxy" if console else "mitmdump"
             return run(tool, upstream, host, port, extra, live=live)
-    except (UpstreamError, StartError) as error:
+    except StartError as error:
         raise click.UsageError(str(error)) from error
 
 

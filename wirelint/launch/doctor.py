@@ -27,22 +27,7 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from wirelint.launch.environment import (
-    ADDING,
-    BASE_URLS,
-    CA_FILE,
-    KNOWN_BASE_URLS,
-    PROXIES,
-    AddressError,
-    environment,
-    node_reads_proxies,
-    node_version,
-    proxy_names,
-    read_target,
-    trusted_file,
-    without_proxies,
-    write_trust,
-)
+from wirelint.launch import environment as env
 from wirelint.launch.processes import Place, PrivateProxy, StartError
 from wirelint.text.escaping import shorten
 
@@ -80,7 +65,8 @@ def problem(name: str, found: str, cure: str) -> Check:
 def checks(captured: str, port_number: int, settings: Sequence[str], command: Sequence[str]) -> Iterator[Check]:
     """Run all checks. `settings` are options of mitmproxy, `command` limits the clients to those it may use."""
     given = dict(os.environ)
-    yield from versions()
+    yield ok("python", f"Python {'.'.join(map(str, sys.version_info[:3]))} at {sys.executable}")
+    yield mitmproxy_version()
     yield captures(captured)
     yield port(port_number, given)
     yield hidden_hosts(given)
@@ -101,26 +87,23 @@ def checks(captured: str, port_number: int, settings: Sequence[str], command: Se
             yield from found
             # A broken proxy variable is one problem; clients are tried without it.
             is_broken = any(check.state == "problem" for check in found)
-            trial = _trial(without_proxies(given) if is_broken else given, place, folder)
+            trial = _trial(env.without_proxies(given) if is_broken else given, place, folder)
             yield from try_clients(command, trial)
 
 
 # --- the machine ------------------------------------------------------------------------------------------------------
 
 
-def versions() -> Iterator[Check]:
-    yield ok("python", f"Python {'.'.join(map(str, sys.version_info[:3]))} at {sys.executable}")
+def mitmproxy_version() -> Check:
     cure = f"{sys.executable} -m pip install 'mitmproxy>=11.0.2,<13'"
     try:
         found = version("mitmproxy")
     except PackageNotFoundError:
-        yield problem("mitmproxy", "is not installed here", cure)
-        return
+        return problem("mitmproxy", "is not installed here", cure)
     numbers = tuple(int(part) for part in re.findall(r"\d+", found)[:3])
     if OLDEST <= numbers < NEWEST:
-        yield ok("mitmproxy", f"mitmproxy {found}")
-    else:
-        yield problem("mitmproxy", f"mitmproxy {found} is not supported", cure)
+        return ok("mitmproxy", f"mitmproxy {found}")
+    return problem("mitmproxy", f"mitmproxy {found} is not supported", cure)
 
 
 def captures(folder: str) -> Check:
@@ -139,7 +122,7 @@ def captures(folder: str) -> Check:
 def authority(confdir: Path, now: datetime | None = None) -> Iterator[Check]:
     """Check mitmproxy's authority, and the clock that decides whether it is valid."""
     now = now or datetime.now(UTC)
-    file = confdir / CA_FILE
+    file = confdir / env.CA_FILE
     again = f"move {confdir}/mitmproxy-ca* away and start mitmproxy again; it makes a new one"
     try:
         certificate = x509.load_pem_x509_certificate(file.read_bytes())
@@ -165,7 +148,7 @@ def port(number: int, given: Mapping[str, str]) -> Check:
     """Check mitmproxy's default port."""
     if not _listens("127.0.0.1", number):
         return ok("port", f"{number} is free")
-    if any(f":{number}" in given.get(name, "") for name in proxy_names()):
+    if any(f":{number}" in given.get(name, "") for name in env.proxy_names()):
         return ok("port", f"{number} is taken by the proxy of the proxy variables")
     cure = "give mitmproxy another with --port (wirelint proxy) or --listen-port; wirelint run takes a free one"
     return problem("port", f"{number} is taken by another program", cure)
@@ -185,7 +168,7 @@ def _listens(host: str, number: int) -> bool:
 def proxy_variables(given: Mapping[str, str], confdir: Path) -> Iterator[Check]:
     """Check the variables that name a proxy: it must listen, and be a mitmproxy with the local authority."""
     found: dict[str, list[str]] = {}
-    for name in PROXIES:
+    for name in env.PROXIES:
         upper, lower = given.get(name), given.get(name.lower())
         if upper and lower and upper != lower:
             cure = f'export {name.lower()}="${name}"'
@@ -219,7 +202,7 @@ def _proxy(value: str, names: Sequence[str], confdir: Path) -> Check:
     if b"BEGIN CERTIFICATE" not in served:
         return ok(name, f"{shown} is not a mitmproxy; `wirelint run` goes through it")
     with contextlib.suppress(OSError):
-        own = (confdir / CA_FILE).read_bytes()
+        own = (confdir / env.CA_FILE).read_bytes()
     if _der(served) != _der(own):
         cure = f"trust that one instead (curl -x {shown} {_MAGIC}), or start mitmproxy with --set confdir={confdir}"
         return problem(name, f"{shown} is a mitmproxy with another authority than {confdir}", cure)
@@ -242,7 +225,7 @@ def hidden_hosts(given: Mapping[str, str]) -> Check:
         cure = "unset NO_PROXY no_proxy, or use wirelint run"
         return problem("NO_PROXY", "`*` hides all traffic from the proxy", cure)
     entries = [entry for word in words if (entry := word.strip().lower().lstrip("*").lstrip("."))]
-    urls = [*BASE_URLS.values(), *(given[name] for name in KNOWN_BASE_URLS if given.get(name))]
+    urls = [*env.BASE_URLS.values(), *(given[name] for name in env.KNOWN_BASE_URLS if given.get(name))]
     hosts = dict.fromkeys(urlsplit(url).hostname or "" for url in urls)
     hidden = [host for host in hosts if any(host == entry or host.endswith(f".{entry}") for entry in entries)]
     names = ", ".join(host for host in hidden if host not in ("localhost", "127.0.0.1"))
@@ -255,18 +238,18 @@ def hidden_hosts(given: Mapping[str, str]) -> Check:
 
 
 def base_url_variables(given: Mapping[str, str]) -> Iterator[Check]:
-    found = {name: given[name] for name in KNOWN_BASE_URLS if given.get(name)}
+    found = {name: given[name] for name in env.KNOWN_BASE_URLS if given.get(name)}
     if not found:
         yield ok("base URLs", "none is set; clients use their vendors' URLs")
     for name, url in found.items():
         try:
             yield _base_url(name, url)
-        except AddressError as error:
+        except env.AddressError as error:
             yield problem(name, str(error), f"unset {name}, or give it a URL")
 
 
 def _base_url(name: str, url: str) -> Check:
-    target = read_target(name, url)
+    target = env.read_target(name, url)
     parts = urlsplit(target.origin)
     host, number = parts.hostname or "", parts.port or 0
     if target.local and not _listens(host, number):
@@ -306,13 +289,6 @@ fetch(process.argv[1]).then((reply) => reply.text())
     .then((text) => console.log(text), (error) => console.log(String(error.cause ?? error)));
 """
 _UNTRUSTED = re.compile(r"certificate|CERT_|self[- ]signed|unable to get (local )?issuer|\bSSL", re.IGNORECASE)
-_VARIABLES = {
-    "urllib": "SSL_CERT_FILE",
-    "httpx": "SSL_CERT_FILE",
-    "requests": "REQUESTS_CA_BUNDLE",
-    "curl": "CURL_CA_BUNDLE",
-    "node": "NODE_EXTRA_CA_CERTS",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,11 +302,11 @@ class Trial:
 
 def _trial(given: dict[str, str], place: Place, folder: Path) -> Trial:
     """Return the set-up. Proxy variables, if any, are redirected to the private proxy."""
-    file = place.confdir / CA_FILE
-    names = [name for name in proxy_names() if given.get(name)]
+    file = place.confdir / env.CA_FILE
+    names = [name for name in env.proxy_names() if given.get(name)]
     if names:
         return Trial({**given, **dict.fromkeys(names, f"http://127.0.0.1:{place.port}")}, file)
-    made = environment(given, proxy=place.port, bases={}, trust=write_trust(folder, given, file))
+    made = env.environment(given, proxy=place.port, bases={}, trust=env.write_trust(folder, given, file))
     return Trial(made, file, place.bases[f"https://{HOST}:443"])
 
 
@@ -390,11 +366,11 @@ def interpreter_of(program: str, path: str | None) -> str | None:
 
 
 def _try_node(program: str, trial: Trial) -> Check:
-    found = node_version(trial.environment, program)
+    found = env.node_version(trial.environment, program)
     if found is None:
         return Check("node", "skipped", "is not installed")
     shown = f"node {found[0]}.{found[1]}"
-    if node_reads_proxies(found):
+    if env.node_reads_proxies(found):
         return judge(shown, "node", _run([program, "-e", _NODE, f"https://{HOST}{PATH}"], trial.environment), trial)
     if trial.base is None:
         cure = "use wirelint run, which gives it base URLs, or Node 24"
@@ -410,7 +386,7 @@ def judge(name: str, client: str, answer: str, trial: Trial) -> Check:
     if answer.strip() == ANSWER:
         return ok(name, "goes through the proxy and trusts it")
     if _UNTRUSTED.search(answer):
-        cure = f"{_trust_command(_VARIABLES[client], trial)}, or use wirelint run"
+        cure = f"{_trust_command(env.CLIENT_TRUST[client], trial)}, or use wirelint run"
         return problem(name, f"does not trust the proxy: {_line(answer)}", cure)
     cure = "use wirelint run --mode base-url, and check that nothing unsets the proxy variables"
     return problem(name, f"does not go through the proxy: {_line(answer)}", cure)
@@ -418,10 +394,10 @@ def judge(name: str, client: str, answer: str, trial: Trial) -> Check:
 
 def _trust_command(variable: str, trial: Trial) -> str:
     """Return a shell command that makes a client trust the proxy besides the authorities that it trusts already."""
-    if variable in ADDING:
+    if variable in env.ADDING:
         return f"export {variable}={trial.authority}"
     # These variables replace the trusted certificates, so their file needs the system's authorities too.
-    before, bundle = trusted_file(trial.environment, variable), trial.authority.with_name("wirelint-bundle.pem")
+    before, bundle = env.trusted_file(trial.environment, variable), trial.authority.with_name("wirelint-bundle.pem")
     own, target = shlex.quote(str(trial.authority)), shlex.quote(str(bundle))
     if Path(before) == bundle:  # an earlier cure, with an authority that mitmproxy no longer has
         return f"cat {own} >> {target}"

@@ -30,6 +30,7 @@ REPLACING: list[str] = _TABLE["replacing"]
 ADDING: list[str] = _TABLE["adding"]
 BASE_URLS: dict[str, str] = _TABLE["base_urls"]
 """Variables that clients read, with their default URLs."""
+CLIENT_TRUST: dict[str, str] = _TABLE["client_trust"]
 KNOWN_BASE_URLS = [*BASE_URLS, *_TABLE["redirected_if_set"]]
 CA_FILE = "mitmproxy-ca-cert.pem"
 """mitmproxy's own authority, in its `confdir`."""

@@ -32,7 +32,7 @@ _TAIL = 8192
 
 
 class StartError(RuntimeError):
-    """The proxy did not start. The message is a line of its log."""
+    """The proxy cannot start. The message is one line: setting, reason, cure, or the last line of its log."""
 
 
 @dataclass(frozen=True, slots=True)

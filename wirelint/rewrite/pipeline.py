@@ -12,11 +12,9 @@ character at which the count exceeds the limit, the rewriters forward all text u
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from wirelint.apis import channel_of
-from wirelint.apis.traits import traits
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import Session, internal, within_limits
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start, Usage
@@ -27,7 +25,6 @@ from wirelint.rule import Finding, Rule
 from wirelint.settings import Kind
 from wirelint.state.ledger import Ledger, Unnamed, completed
 from wirelint.text.loops import MarkCount, note_on
-from wirelint.wire.websocket import is_socket
 
 _MOST_LATER = 1 << 14
 """Most characters that may be forwarded before the rewriters get them."""
@@ -95,36 +92,27 @@ class Pipeline:
     @property
     def held(self) -> int | None:
         """Number of the first frame of which a rewriter holds an event back; None if none does."""
-        lowest: int | None = None
-        for stage in self._stages:
-            held = stage.held
-            if held is not None and (lowest is None or held < lowest):
-                lowest = held
-        return lowest
+        return min((held for stage in self._stages if (held := stage.held) is not None), default=None)
 
-    def may_pass(self, block: int, text: str) -> bool:
-        """Return True if more text of a block may leave before the rewriters see it; the text then counts as forwarded.
+    def pass_by(self, event: Delta) -> bool:
+        """Return True if a delta leaves before the rewriters see it, which get it later: one delta or several joined.
 
-        The text goes to `take_later` afterwards. After False nothing was changed.
+        After False nothing was changed. Raises PipelineError; then the delta leaves, too.
         """
-        if block != self._calm or not text:
+        text = event.text
+        if event.block != self._calm or not text:
             return False
         if self._over != "yes" and self._may_start(text, self._in_line, self._tail):
             return False
         if not self._in_line or "\n" in text:
             self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
+        if self._homes.get(event.block) not in self._ended:  # no rewriter needs text after a finish reason
+            self._later.append(event)
+            self._later_size += len(text)
+            if self._later_size > _MOST_LATER:
+                self._catch_up()
         return True
-
-    def take_later(self, event: Delta) -> None:
-        """Keep forwarded text for the rewriters, which get it later: one delta or several joined. Raises
-        PipelineError."""
-        if self._homes.get(event.block) in self._ended:
-            return  # no rewriter needs text after a finish reason
-        self._later.append(event)
-        self._later_size += len(event.text)
-        if self._later_size > _MOST_LATER:
-            self._catch_up()
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
         """Record that the pushed events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an
@@ -152,10 +140,8 @@ class Pipeline:
             self._catch_up()
         self._note_blocks(events)
         out = self._leave() if self._over == "now" else []
-        if (
-            self._ended
-            and (late := next((n for n, event in enumerate(events) if self._is_late(event)), None)) is not None
-        ):
+        late = next((n for n, event in enumerate(events) if self._is_late(event)), None) if self._ended else None
+        if late is not None:
             out = [*out, *self._push(events[:late])]
             for event in self._run((events[late],), 0, self._structural):
                 # With it comes what a structural rewriter held, as a finish reason until the last block is closed.
@@ -228,9 +214,8 @@ class Pipeline:
         self._over = "yes"
         self._counts.clear()
         out: list[Event] = []
-        for place, stage in reversed(
-            list(enumerate(self._stages))
-        ):  # the last one first: it gets the text that the others held, as new text
+        # The last one first: it gets the text that the others held, as new text.
+        for place, stage in reversed(list(enumerate(self._stages))):
             if (leave := getattr(stage, "leave", None)) is None:
                 continue
             try:
@@ -276,9 +261,8 @@ class Pipeline:
             try:
                 out += self._run(list(stage.release()), place + 1)
             except Exception as error:  # fail open: release the events of the other rewriters too
-                failed = failed or (
-                    error if isinstance(error, PipelineError) else PipelineError(self._names[place], error)
-                )
+                own = error if isinstance(error, PipelineError) else PipelineError(self._names[place], error)
+                failed = failed or own
         if failed is not None:
             failed.rescued = out
             raise failed
@@ -331,8 +315,8 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
     """Return the rewriters of rules for a reply. A rule that fails to make its rewriter is reported in `faults`."""
     made: list[tuple[float, str, str, Rewriter]] = []
     channel = channel_of(context.exchange.api)
-    for rule in _able(tuple(rules)):
-        if channel not in rule.channels:
+    for rule in rules:
+        if channel not in rule.channels or type(rule).rewriter is Rule.rewriter:
             continue
         try:
             given = rule.rewriter(context) or ()
@@ -343,12 +327,6 @@ def stages_of(rules: Iterable[Rule], context: RewriteContext, faults: list[Findi
         made += [(getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter) for rewriter in each]
     made.sort(key=lambda stage: stage[:2])
     return [(name, rewriter) for _, _, name, rewriter in made]
-
-
-@lru_cache(maxsize=32)
-def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """Return the rules that define `rewriter`."""
-    return tuple(rule for rule in rules if type(rule).rewriter is not Rule.rewriter)
 
 
 def without_counts(events: Sequence[Event]) -> Sequence[Event]:
@@ -378,13 +356,6 @@ def context_of(session: Session, forwarded: Request | None, ledger: Ledger, perm
     if request is not None and request.is_partial:  # the server has calls that the body does not show
         made.taken.update(issued.id for issued in ledger.calls(head.conversation))
     return made
-
-
-def has_known_form(session: Session) -> bool:
-    """Return True if a reply is whole, or a stream in a form that its API has. WebSocket messages are read as lines."""
-    framing = session.framing
-    on_socket = is_socket(session.url.partition(":")[0])
-    return framing in ("whole", *traits(session.api.name).framings) or (on_socket and framing == "lines")
 
 
 def is_clean(session: Session, context: RewriteContext, rules: Sequence[Rule]) -> bool:

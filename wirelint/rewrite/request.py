@@ -20,7 +20,7 @@ from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger, Unnamed, server_state
-from wirelint.state.server_state import CODE, Replay, ServerState, lost, resend, settle
+from wirelint.state.server_state import CODE, lost, resend, settle
 from wirelint.text.pointers import at
 
 _MOST_ROUNDS = 4
@@ -56,8 +56,9 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     if not asked and state is None:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
-    if state is not None and state.replay is not None:
-        work.resend(state.replay)
+    if state is not None and (replay := state.replay) is not None:
+        # The request continues from before the reply that it names. The rules then see all messages in it.
+        work.adapt("sending the conversation again", lambda request: resend(request, replay))
     for _ in range(_MOST_ROUNDS if asked else 0):
         work.touched = {}
         for rule in asked:
@@ -67,7 +68,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
             break
         asked = work.concerned(able)
     if state is not None:
-        work.settle(state)
+        # Earlier repairs of the previous reply require changes.
+        work.adapt("fitting the request to the server's conversation", lambda request: settle(request, state))
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
@@ -88,13 +90,10 @@ class Answered:
     faults: tuple[Finding, ...] = ()
 
 
-_NO_ANSWER = Answered()
-
-
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Answered:
     """Return the answer to a request that is not forwarded, because of the server's state or a rule. Never raises."""
     if head.request is None or not permit:
-        return _NO_ANSWER
+        return Answered()
     faults: list[Finding] = []
     state = server_state(head.request, head.url, ledger)
     if state is not None and (answer := lost(head, state)) is not None:
@@ -103,12 +102,15 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
         try:
             answer = rule.answer(head, ledger, permit)
         except Exception as error:  # fail open: the request goes out
-            fault = internal(f"the answer of {rule.name}", error)
-            faults.append(dataclasses.replace(fault, side="request"))
+            faults.append(_fault(f"the answer of {rule.name}", error))
             continue
         if answer is not None and permit.allows(answer.repair.code, answer.repair.safety):
             return Answered(answer, tuple(faults))
     return Answered(None, tuple(faults))
+
+
+def _fault(culprit: str, error: Exception) -> Finding:
+    return dataclasses.replace(internal(culprit, error), side="request")
 
 
 class _Work:
@@ -127,42 +129,28 @@ class _Work:
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
         """Return the rules that read a field which another rule has changed."""
-        return [
-            rule
-            for rule in rules
-            if [
-                code
-                for code, members in self.touched.items()
-                if code != rule.code and not members <= rule.ignored_fields
-            ]
-        ]
+        return [rule for rule in rules if any(self._concerns(rule, code) for code in self.touched)]
+
+    def _concerns(self, rule: Rule, code: str) -> bool:
+        return code != rule.code and not self.touched[code] <= rule.ignored_fields
 
     def ask(self, rule: Rule) -> None:
         """Make the repairs of one rule: all of them, or none if it fails."""
         request = self.exchange.request
         if "history" in rule.requires_in_request and request is not None and not request.has_history:
             return
-        self._make(
-            rule.code,
-            f"the repair of requests by {rule.name}",
-            lambda: [
-                (edits, repair)
-                for edits, repair in rule.fix_request(self.exchange, self._ledger, self._permit)
-                if self._permit.allows(repair.code, repair.safety)
-            ],
-        )
 
-    def resend(self, replay: Replay) -> None:
-        """Make the request continue from before the reply that it names. The rules then see all messages in it."""
+        def find() -> list[RequestFix]:
+            found = rule.fix_request(self.exchange, self._ledger, self._permit)
+            return [fix for fix in found if self._permit.allows(fix[1].code, fix[1].safety)]
+
+        self._make(rule.code, f"the repair of requests by {rule.name}", find)
+
+    def adapt(self, what: str, find: Callable[[Request], Iterable[RequestFix]]) -> None:
+        """Make the repairs that the server's state requires."""
         request = self.exchange.request
         if request is not None:
-            self._make(CODE, "sending the conversation again", lambda: list(resend(request, replay)))
-
-    def settle(self, state: ServerState) -> None:
-        """Adapt the request to the server's state, as earlier repairs of the previous reply require."""
-        request = self.exchange.request
-        if request is not None:
-            self._make(CODE, "fitting the request to the server's conversation", lambda: list(settle(request, state)))
+            self._make(CODE, what, lambda: list(find(request)))
 
     def _make(self, code: str, what: str, find: Callable[[], list[RequestFix]]) -> None:
         try:
@@ -176,8 +164,7 @@ class _Work:
             placed = [_placed(repair, self._shifts) for _, repair in found]
             moves = _moves(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
-            fault = internal(what, error)
-            self.faults.append(dataclasses.replace(fault, side="request"))
+            self.faults.append(_fault(what, error))
             self.failed.add(code)
             return
         self.body, self.exchange = changed, again
@@ -191,9 +178,9 @@ class _Work:
         added = with_member(self.body, edits[0]) if len(edits) == 1 else None
         if added is None:
             changed = apply(self.body, edits)
-            return changed, self.exchange if changed is self.body else _with_request(
-                self.exchange, decode_json(changed)
-            )
+            if changed is self.body:
+                return changed, self.exchange
+            return changed, _with_request(self.exchange, decode_json(changed))
         changed, name, value = added
         request = self.exchange.request
         body = {**request.body, name: decode_json(value)} if request is not None else decode_json(changed)
@@ -251,10 +238,7 @@ def _before(pointer: str, moves: _Moves) -> str:
         if token.isdecimal() and path in moves:
             number = int(token)
             for moved, gone in moves[path]:
-                if gone:
-                    number += moved <= number
-                else:
-                    number -= moved < number
+                number += moved <= number if gone else -(moved < number)
             token = str(number)
         path = f"{path}/{token}"
     return path

@@ -17,31 +17,22 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from wirelint.apis import ReplyWriter
+from wirelint.apis.traits import traits
 from wirelint.apis.writing import same
 from wirelint.engine import Session, internal
 from wirelint.events import Delta, Event, Frame, StreamViolation
 from wirelint.fix import AppliedFix, FixPolicy, RewriteContext
 from wirelint.model import Request
-from wirelint.rewrite.pipeline import (
-    Pipeline,
-    PipelineError,
-    Stages,
-    context_of,
-    has_known_form,
-    is_clean,
-    stages_of,
-    without_counts,
-)
+from wirelint.rewrite.pipeline import Pipeline, PipelineError, context_of, is_clean, stages_of, without_counts
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.wire import Framing
-
-# The frames of a reply that have not been sent yet, in wire order.
+from wirelint.wire.websocket import is_socket
 
 
 @dataclass(slots=True, eq=False)
@@ -86,12 +77,11 @@ def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event
     """Return the events of waiting frames, and those of frames that have left. Events without a frame are in
     neither.
     """
-    first = queue[0].frame.number if queue else None
     waiting: list[Event] = []
     gone: list[Event] = []
     for event in events:
         if event.frame is not None:
-            (gone if first is None or event.frame.number < first else waiting).append(event)
+            (waiting if queue and event.frame.number >= queue[0].frame.number else gone).append(event)
     return waiting, gone
 
 
@@ -127,13 +117,7 @@ class ReplyStream:
     """
 
     def __init__(
-        self,
-        session: Session,
-        rules: Sequence[Rule],
-        ledger: Ledger,
-        permit: FixPolicy,
-        longest_hold: float = LONGEST_HOLD,
-        request: Request | None = None,
+        self, session: Session, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy, request: Request | None
     ) -> None:
         self._session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
         self._forwarded = request
@@ -149,7 +133,7 @@ class ReplyStream:
         self._skip = 0  # bytes at the beginning of `_kept` that a flush sent before their frame was complete
         self.changed = self._raw = self._as_it_came = False
         self.holding: float | None = None  # time since which text is held (ms after the request)
-        self.longest_hold = longest_hold
+        self.longest_hold = LONGEST_HOLD
 
     @classmethod
     def begin(
@@ -167,7 +151,9 @@ class ReplyStream:
         """
         if not permit or not session.repairable:
             return None
-        return cls(session, rules, ledger, permit, longest_hold, request)
+        made = cls(session, rules, ledger, permit, request)
+        made.longest_hold = longest_hold
+        return made
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
@@ -183,7 +169,9 @@ class ReplyStream:
         try:
             frames = self._session.frame(data, at)
             if self._session.unread:
-                return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
+                self._note(self._session.unread_because or "the reply is too large to be repaired")
+                self._release(out)
+                return out + self._all_raw()
             for frame in frames:
                 self._take_next(frame, self._session.read(frame), out)
             if self._idle:
@@ -197,14 +185,7 @@ class ReplyStream:
     def flush(self, at: float | None = None) -> list[bytes]:
         """Return all received bytes, because no more may arrive. Later bytes are repaired again, from the next frame
         on."""
-        if self._raw:
-            return []
-        out: list[bytes] = []
-        try:
-            self._hand_out(out)
-            return out
-        except Exception as error:  # fail open
-            return out + self._fail(error)
+        return [] if self._raw else self._guarded(self._hand_out)
 
     def due(self, at: float) -> float | None:
         """Return the milliseconds until held text has to leave; None if nothing is held."""
@@ -214,34 +195,38 @@ class ReplyStream:
 
     def tick(self, at: float) -> list[bytes]:
         """Return the bytes that have been held for too long. Call it while the upstream is silent."""
+        return self._guarded(lambda out: self._watch(at, out) if self.due(at) is not None else None)
+
+    def end(self) -> list[bytes]:
+        """Return the rest of a reply whose HTTP body ended correctly; a missing terminator may be added."""
+        return [] if self._raw else self._guarded(self._end)
+
+    def _end(self, out: list[bytes]) -> None:
+        read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
+        last = self._session.close_events()
+        whole = not (self._session.streamed or self._queue)
+        if whole and is_clean(self._session, self._context, self._rules):
+            out += self._all_raw()
+            return
+        for frame, events in read:
+            self._take(frame, events)
+        self._release(out, last)
+        self._raw = True
+        if self._pipeline is not None:
+            self._pipeline.forget()
+
+    def _guarded(self, step: Callable[[list[bytes]], None]) -> list[bytes]:
+        """Return the bytes that a step adds to its argument. After a failure the rest of the reply passes unchanged."""
         out: list[bytes] = []
         try:
-            if self.due(at) is not None:
-                self._watch(at, out)
+            step(out)
             return out
         except Exception as error:  # fail open
             return out + self._fail(error)
 
-    def end(self) -> list[bytes]:
-        """Return the rest of a reply whose HTTP body ended correctly; a missing terminator may be added."""
-        if self._raw:
-            return []
-        out: list[bytes] = []
-        try:
-            read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
-            last = self._session.close_events()
-            whole = not (self._session.streamed or self._queue)
-            if whole and is_clean(self._session, self._context, self._rules):
-                return self._all_raw()
-            for frame, events in read:
-                self._take(frame, events)
-            self._release(out, last)
-            self._raw = True
-            if self._pipeline is not None:
-                self._pipeline.forget()
-            return out
-        except Exception as error:  # fail open
-            return out + self._fail(error)
+    def _fail(self, error: Exception) -> list[bytes]:
+        self._tell("repairing the reply", error)
+        return self._all_raw()
 
     @cached_property
     def _context(self) -> RewriteContext:
@@ -252,13 +237,14 @@ class ReplyStream:
     def _make_pipeline(self) -> Pipeline:
         """Make the rewriters and the writer, once the framing of the reply is known."""
         session = self._session
-        stages: Stages = ()
         self._writer = session.api.reply_writer(streamed=session.streamed)
-        if has_known_form(session):
-            stages = stages_of(self._rules, self._context, self.faults)
-        else:
+        on_socket = is_socket(session.url.partition(":")[0])  # its messages are read as lines
+        framings = "whole", *traits(session.api.name).framings, *(("lines",) if on_socket else ())
+        is_known = session.framing in framings
+        if not is_known:
             form = f"a stream in a form that its API does not have ({session.framing})"
             self._note(f"the reply is {form}: it is forwarded unchanged")
+        stages = stages_of(self._rules, self._context, self.faults) if is_known else ()
         self._idle = not stages
         request = self._context.exchange.request
         return Pipeline(stages, [tool.name for tool in request.tools] if request is not None else (), self._context)
@@ -285,13 +271,11 @@ class ReplyStream:
         event, pipeline = said[0] if len(said) == 1 else None, self._pipeline
         if type(event) is not Delta or self._queue or self._skip or self._late or not pipeline:
             return False
-        if not pipeline.may_pass(event.block, event.text):
-            return False
         try:
-            pipeline.take_later(event)
+            return pipeline.pass_by(event)
         except PipelineError as failure:
             self._drop_pipeline(failure)
-        return True
+            return True
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._pipeline is None:
@@ -310,8 +294,6 @@ class ReplyStream:
 
     def _drain(self, out: list[bytes]) -> None:
         """Write the first frames of the queue up to the first one of which a rewriter holds an event."""
-        if not self._queue:
-            return
         came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
         held = self._pipeline.held if self._pipeline is not None and not came_out else None
         ready = self._queue if held is None else itertools.takewhile(lambda one: one.frame.number < held, self._queue)
@@ -321,7 +303,8 @@ class ReplyStream:
         """Write the frames `ready`: all of them or, if writing one fails, none, because one repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(one, self._written(one)) for one in ready]
+        writer = self._writer  # None before the first frame
+        made = [(one, writer.write(one.frame, one.events, one.out)) for one in ready] if writer is not None else []
         left = 0
         for waiting, data in made:
             raw = waiting.frame.raw
@@ -335,11 +318,6 @@ class ReplyStream:
             if data:
                 out.append(data)
         del self._kept[:left]
-
-    def _written(self, waiting: Waiting) -> bytes:
-        """Return the bytes to send for a frame. Raises the errors of the API's writer."""
-        assert self._writer is not None
-        return self._writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Push `last` into the rewriters, release all events that they hold, and write all frames."""
@@ -395,13 +373,11 @@ class ReplyStream:
     # --- when something goes wrong ------------------------------------------------------------------------------------
 
     def _tell(self, culprit: str, error: Exception) -> None:
-        """Record that something failed."""
         fault = internal(culprit, error)
         if fault not in self.faults and len(self.faults) < 8:
             self.faults.append(fault)
 
     def _note(self, note: str) -> None:
-        """Record a note for the user."""
         if note not in self.notes and len(self.notes) < 8:
             self.notes.append(note)
 
@@ -411,11 +387,6 @@ class ReplyStream:
         except Exception as error:  # fail open: forward the bytes all the same
             self._tell("reading the reply", error)
         return [data]
-
-    def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
-        self._note(note)
-        self._release(out)
-        return out + self._all_raw()
 
     def _drop_pipeline(self, failure: PipelineError) -> None:
         """Continue without rewriters. Waiting frames are sent unchanged, and so are held events of earlier frames."""
@@ -446,10 +417,6 @@ class ReplyStream:
         if late and self._writer is not None and (made := self._writer.close(late)):
             self.changed = True
             out.append(missing_end(before, self._session.framing) + made)
-
-    def _fail(self, error: Exception) -> list[bytes]:
-        self._tell("repairing the reply", error)
-        return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:
         """Return all kept bytes unchanged, and let all following bytes pass unchanged, too."""

@@ -12,16 +12,8 @@ Json = dict[str, Any]
 _KEY = "sk-demo-0000000000000000000000000000"
 _MODEL = "acme-large"
 _QUESTION = "Search my notes for the launch date."
-_SEARCH = {
-    "name": "search_notes",
-    "description": "Searches the user's notes and returns the matching ones.",
-    "schema": {
-        "type": "object",
-        "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
-        "required": ["query"],
-        "additionalProperties": False,
-    },
-}
+TABLE: Json = tomllib.loads(resources.files(__package__).joinpath("steps.toml").read_text(encoding="utf-8"))
+_SEARCH = TABLE["search"]
 
 
 class MissingSdkError(RuntimeError):
@@ -48,8 +40,7 @@ class Step:
 
 
 def load_steps() -> list[Step]:
-    rows = tomllib.loads(resources.files(__package__).joinpath("steps.toml").read_text(encoding="utf-8"))["step"]
-    return [Step(**{**row, "finds": tuple(row.get("finds", ()))}) for row in rows]
+    return [Step(**{**row, "finds": tuple(row.get("finds", ()))}) for row in TABLE["step"]]
 
 
 def drive(step: Step, base_url: str) -> str:

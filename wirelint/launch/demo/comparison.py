@@ -15,7 +15,7 @@ from wirelint.capture.record import Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, respond
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
-from wirelint.launch.demo.clients import add_piece
+from wirelint.launch.demo.clients import TABLE, add_piece
 from wirelint.launch.demo.vendor import FAILED, MODEL, Vendor
 from wirelint.registry import Registry
 from wirelint.rewrite import rewrite_reply
@@ -33,14 +33,9 @@ Wire = Callable[[bytes], tuple[str, bytes]]
 Habit = Literal["plain", "imported", "strips ids", "prints parts"]
 Json = dict[str, Any]
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
-    "required": ["query", "limit"],
-    "additionalProperties": False,
-}
-_TOOLS = [{"type": "function", "function": {"name": "search_notes", "description": "Searches.", "parameters": SCHEMA}}]
-_VALID = jsonschema_rs.validator_for(SCHEMA)
+_TABLE = TABLE["agents"]
+_TOOL = _TABLE["tool"]
+_VALID = jsonschema_rs.validator_for(_TOOL["parameters"])
 _EXTRA = 3
 """Turns that an agent allows beyond one per item."""
 
@@ -77,11 +72,16 @@ class Score:
 def _run(task: Task, wire: Wire, score: Score) -> None:
     """Play one conversation to its end, and add its counts."""
     question = f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
-    messages = [*_earlier_messages(task), {"role": "user", "content": question}]
+    messages = [*(_TABLE["imported"] if task.habit == "imported" else ()), {"role": "user", "content": question}]
     score.runs += 1
     score.needed += len(task.items)
     for _ in range(len(task.items) + _EXTRA):
-        body = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": task.stream}
+        body = {
+            "model": MODEL,
+            "messages": messages,
+            "tools": [{"type": "function", "function": _TOOL}],
+            "stream": task.stream,
+        }
         if task.stream:
             body["stream_options"] = {"include_usage": True}
         kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
@@ -99,19 +99,6 @@ def _run(task: Task, wire: Wire, score: Score) -> None:
             messages.append({"role": "tool", "tool_call_id": kept["id"], "content": result})
 
 
-def _earlier_messages(task: Task) -> list[Json]:
-    """Return earlier messages: for `imported` a conversation with another system, whose tool is not declared here."""
-    if task.habit != "imported":
-        return []
-    call = {"id": "img_gen:0", "type": "function", "function": {"name": "img_gen", "arguments": '{"prompt": "a quay"}'}}
-    return [
-        {"role": "user", "content": "Draw me a quay."},
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "img_gen:0", "content": "quay.png"},
-        {"role": "assistant", "content": "Here it is: quay.png"},
-    ]
-
-
 def _keep(message: Json, habit: Habit) -> Json:
     """Return the reply as this client keeps it in the history."""
     content, calls = message["content"], message["tool_calls"]
@@ -123,7 +110,6 @@ def _keep(message: Json, habit: Habit) -> Json:
 
 
 def _call(call: Json) -> str:
-    """Return the result of a call."""
     function = call["function"]
     if function["name"] != "search_notes":
         return f"{FAILED}there is no tool {function['name']}"
@@ -158,29 +144,24 @@ def _read_stream(body: bytes) -> tuple[Json, str]:
 
 RUNS = 325
 CALLS_EACH = 4
-_HABITS: Sequence[tuple[Habit, int]] = (("plain", 6), ("imported", 8), ("strips ids", 4), ("prints parts", 2))
-"""Habits of clients, with their number among twenty."""
 _URL = "http://vendor.test/v1/chat/completions"
 _JSON = (("content-type", "application/json"),)
-_WORDS = (
-    "the ferry", "harbour fees", "high tide", "the lighthouse", "mooring rights", "the pilot boat", "salt prices",
-    "the net loft", "fog signals", "the slipway", "crane hire", "the customs house",
-)  # fmt: skip
 
 
 def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
     """Return the tasks; each has other items, and about half of them stream."""
-    habits = [habit for habit, many in _HABITS for _ in range(many)]
+    habits = [habit for habit, many in _TABLE["habits"] for _ in range(many)]
     made = []
     for number in range(runs):
         chance = random.Random(f"{seed}/{number}")
-        items = tuple(f"{word}, {number + 1}.{at}" for at, word in enumerate(chance.sample(_WORDS, CALLS_EACH)))
+        items = tuple(
+            f"{word}, {number + 1}.{at}" for at, word in enumerate(chance.sample(_TABLE["words"], CALLS_EACH))
+        )
         made.append(Task(items, habits[number % len(habits)], stream=chance.random() < 0.5))
     return made
 
 
 def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
-    """Run tasks over a wire."""
     score = score or Score()
     for task in made:
         _run(task, wire, score)
