@@ -198,6 +198,7 @@ def wrong_total(turn: Turn) -> Contradiction | None:
         as_datum(value) for other in (turn.order, *(fact.arguments for fact in turn.known)) for value in values(other)
     ]
     stated = [one for one in without_moments(text) if not one.ranges][:MOST_STATED]
+    named = _cells_of_named_rows(turn)
     spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
     for start, end in spans if len(known) < MOST_DATA else ():
         for value in (one for one in stated if start <= one.start < end and is_telling(one, text)):
@@ -211,7 +212,7 @@ def wrong_total(turn: Turn) -> Contradiction | None:
             if not (heads or any(map(_PHRASES["total"].search, near))) or is_said(value, text, turn.told):
                 continue
             others = [one for one in stated if one is not value]
-            parts = _parts(value, others, known)
+            parts = _parts(value, others, known) or named
             pool = [*known, *(as_datum(one) for one in others if not derived_from(one, known))]
             if value.unit is None:
                 pool = [one._replace(value=one.value._replace(unit=None)) for one in pool]
@@ -249,6 +250,20 @@ def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> lis
         cells = [one.value for one in known if one.column == column]
         if len(cells) >= _FEWEST_ITEMS and all(any(equals(one, cell) for one in others) for cell in cells):
             return [cell.readings[0] for cell in cells]
+    return []
+
+
+def _cells_of_named_rows(turn: Turn) -> list[float]:
+    """Return the numbers of the only column with decimals in a table, if the reply names all of its rows."""
+    for text in turn.returned:
+        for table in tables(text):
+            if len(table) < _FEWEST_ITEMS or not all(
+                any(holds(turn.prose.text, one) for one in row.names) for row in table
+            ):
+                continue
+            own = [datum for row in table for datum in own_data(row, text) if not datum.value.is_whole]
+            if len(own) == len(table) == sum(datum.column == own[0].column for datum in own):
+                return [datum.value.readings[0] for datum in own]
     return []
 
 
