@@ -18,7 +18,7 @@ from wirelint.capture.redact import new_key, redacted
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
-from wirelint.cli.options import Selection, force_option, inform, jobs_option, paths_argument, rule_options
+from wirelint.cli.options import Selection, inform
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted
@@ -28,24 +28,7 @@ _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", 
 _SHOWN = 3
 
 
-@guided("export")
-@paths_argument
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT",
-    help="The file to write; for tables, the folder.",
-)  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["har", "mitm", "jsonl", "parquet"]),
-    help="Format of OUT; by default from its suffix: .har, .mitm (.flow), .jsonl.",
-)  # fmt: skip
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the exchange with this id, or beginning of one.")
-@click.option("--with", "having", multiple=True, metavar="RULE", help="Only exchanges with a finding of this rule.")
-@click.option(
-    "--severity", type=click.Choice(get_args(Severity)), help="Only exchanges with a finding of this severity or worse."
-)
-@rule_options(policy=True)
-@jobs_option
-@force_option
+@guided("export", severity={"choices": get_args(Severity)})
 def export(
     paths: tuple[str, ...],
     output: Path,

@@ -46,8 +46,8 @@ from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
 from wirelint.cli import guided
 from wirelint.cli.judge import NoRedirect
-from wirelint.cli.options import Selection, inform, inform_failure, paths_argument
-from wirelint.cli.report import print_comparison, score_options
+from wirelint.cli.options import Selection, inform, inform_failure
+from wirelint.cli.report import print_comparison
 from wirelint.engine import Engine
 from wirelint.fix import Edit
 from wirelint.jsonvalues import decode_json, decode_object
@@ -137,31 +137,7 @@ def _read_budgets(_ctx: click.Context, _param: click.Parameter, values: tuple[st
     return limits
 
 
-@guided("replay")
-@paths_argument
-@click.option(
-    "--to", "target", required=True, metavar="URL", help="Base URL of the target: https://openrouter.ai/api/v1."
-)
-@click.option("--model", metavar="NAME", help="The model to name in all requests; by default the captured ones.")
-@click.option(
-    "--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times to send each request."
-)
-@click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Most requests a minute.")
-@click.option(
-    "--budget", "limits", callback=_read_budgets, multiple=True, metavar="N|$N",
-    help="Most requests of this run, or most money, as in --budget '$2.50'; may be given twice.",
-)  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Most open requests.")
-@click.option(
-    "--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, metavar="SECONDS",
-    help="Give up a request after this time without a byte.",
-)  # fmt: skip
-@click.option("--key-env", metavar="NAME", help="The environment variable with the target's key.")
-@click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Folder of the new capture; by default replays/HOST-MODEL. A second run continues there.",
-)  # fmt: skip
-@score_options
+@guided("replay", limits={"callback": _read_budgets})
 def replay(
     paths: tuple[str, ...],
     target: str,

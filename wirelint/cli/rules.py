@@ -21,7 +21,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from wirelint.cli import WIDTH, guided, help_texts
-from wirelint.cli.options import Selection, complete_rules, folders_option, format_option, rule_options
+from wirelint.cli.options import Selection
 from wirelint.model import Json, Layer
 from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
@@ -47,23 +47,19 @@ def fix_words(rule: Rule) -> str:
 
 
 @guided("rules")
-@rule_options()
-@format_option(["table", "json"])
 def rules(selection: Selection, output_format: str) -> None:
     """List the rules, each with a summary."""
     chosen = selection.outlines()
     if output_format == "json":
-        rows = [
-            {
+        rows = []
+        for rule in chosen:
+            names = {
                 "code": rule.code,
                 "name": rule.name,
                 "severity": rule.graded or rule.severity,
                 "layer": rule.layer,
-                "fixes": list(safeties(rule)),
-                "summary": summary(rule),
             }
-            for rule in chosen
-        ]
+            rows.append({**names, "fixes": list(safeties(rule)), "summary": summary(rule)})
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
     console = Screen(sys.stdout)
@@ -131,9 +127,6 @@ def body_text(body: Json) -> tuple[str, str]:
 
 
 @guided("rule")
-@click.argument("name", shell_complete=complete_rules)
-@folders_option
-@click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
 def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     """Print the manual of a rule, by name (xml-leak) or code (LK101), with examples that are run now."""
     found = load_rules(folders).get(name)
@@ -166,28 +159,14 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
         Text(f"{MARKS[finding.severity]} {finding.message}\n  at {place(finding)}", STYLES[finding.severity])
         for finding in example.findings
     ]
-    return Group(
-        Text(title, "bold"),
-        *bodies,
-        *(Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")]),
-    )
+    found = (Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")])
+    return Group(Text(title, "bold"), *bodies, *found)
 
 
 # --- a draft and paths ------------------------------------------------------------------------------------------------
 
 
-@guided("new-rule")
-@click.argument("code")
-@click.argument("name")
-@click.option(
-    "--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True,
-    help="Severity of its findings.",
-)  # fmt: skip
-@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Layer at fault.")
-@click.option(
-    "--folder", type=click.Path(path_type=Path),
-    help="Folder for the rule and its cases; by default the rules of this checkout.",
-)  # fmt: skip
+@guided("new-rule", severity={"choices": SEVERITIES}, layer={"choices": _LAYERS})
 def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
     """Write the first draft of a rule.
 
@@ -226,7 +205,6 @@ def _write(path: Path, text: str) -> None:
 
 
 @guided("where")
-@click.argument("what", type=click.Choice(["addon", "rules", "captures"]))
 def where(what: str) -> None:
     """Print the path of the addon script, of the shipped rules, or of the captures folder."""
     match what:
@@ -242,7 +220,6 @@ def where(what: str) -> None:
 
 
 @guided("docs")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if something is out of date.")
 def docs(only_check: bool) -> int:
     """Update the generated parts of the documentation."""
     root = shipped("rules").parent
@@ -272,7 +249,7 @@ def _pages(root: Path, rules: Sequence[Rule]) -> Iterator[tuple[Path, str | None
     for page in (*main, *sorted((root / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         yield page, text, refreshed(text)
-    for name, made in rule_pages(rules).items():
+    for name, made in (*((f"{rule.name}.md", _manual_page(rule)) for rule in rules), ("README.md", _index(rules))):
         page = root / "docs" / "rules" / name
         yield page, page.read_text(encoding="utf-8") if page.is_file() else None, made
 
@@ -336,20 +313,10 @@ def _path() -> str:
     return "\n".join(("```", *lines, "```"))
 
 
-_PARTS: dict[str, Callable[[], str]] = {
-    "options": _options,
-    "commands": _commands,
-    "help": _help,
-    "path": _path,
-}
+_PARTS: dict[str, Callable[[], str]] = {"options": _options, "commands": _commands, "help": _help, "path": _path}
 
 
 # --- pages of rules ---------------------------------------------------------------------------------------------------
-
-
-def rule_pages(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return the pages by file name: one for each rule, and the list of rules."""
-    return {**{f"{rule.name}.md": _manual_page(rule) for rule in rules}, "README.md": _index(rules)}
 
 
 def _index(rules: Sequence[Rule]) -> str:
@@ -382,10 +349,8 @@ def _manual_page(rule: Rule) -> str:
         f"wirelint rule {rule.name}",
     )
     lines = [f"# {rule.name}", "", facts, "", head, "", manual.strip(), ""]
-    lines += [
-        *_markdown_example(rule, "Fires on", rule.example.fires),
-        *_markdown_example(rule, "Silent on", rule.example.silent),
-    ]
+    lines += _markdown_example(rule, "Fires on", rule.example.fires)
+    lines += _markdown_example(rule, "Silent on", rule.example.silent)
     lines += ["## Use", "", "```sh", *commands, "```", "", "[All rules](README.md)"]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -407,7 +372,6 @@ def _markdown_example(rule: Rule, title: str, record: Mapping[str, Json]) -> Ite
 
 
 @guided("completion")
-@click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def completion(shell: str | None) -> None:
     """Print the script that completes wirelint in a shell.
 

@@ -74,17 +74,10 @@ def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
 def render_wire(checked: Checked) -> RenderableType:
     """Render request and reply in raw form; control characters are escaped."""
     record = checked.record
-    return Group(
-        Styled(visible(f"{record.method} {record.url}"), "bold"),
-        *_headers(record.request_headers),
-        Styled(""),
-        _raw(record.request_body),
-        Styled(""),
-        Styled(f"{record.status if record.status is not None else 'no status'}", "bold"),
-        *_headers(record.response_headers),
-        Styled(""),
-        *_response(checked),
-    )
+    status = f"{record.status if record.status is not None else 'no status'}"
+    request = Styled(visible(f"{record.method} {record.url}"), "bold"), *_headers(record.request_headers), Styled("")
+    response = Styled(status, "bold"), *_headers(record.response_headers), Styled(""), *_response(checked)
+    return Group(*request, _raw(record.request_body), Styled(""), *response)
 
 
 def _headers(headers: Headers) -> Iterator[Styled]:
@@ -221,8 +214,9 @@ class Source:
 
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
-        bodies = checked.record.request_body, checked.record.response_body
-        self._request, self._response = ((body or b"").decode("utf-8", "replace") for body in bodies)
+        record = checked.record
+        bodies: dict[Side, bytes | None] = {"request": record.request_body, "response": record.response_body}
+        self._texts = {side: (body or b"").decode("utf-8", "replace") for side, body in bodies.items()}
 
     def evidence(self, finding: Finding) -> list[Evidence]:
         """Return the evidence of a finding; empty if it points at no text (a silence, for example).
@@ -238,7 +232,7 @@ class Source:
             return [*_joined(finding, part), *self._in_event(finding, part, event)]
         if finding.side == "response" and self._frames is not None:
             return []
-        text = self._request if finding.side == "request" else self._response
+        text = self._texts[finding.side]
         if finding.pointer is None or not text:
             return []
         start, end, _ = locate(text, finding.pointer)
@@ -345,20 +339,16 @@ def _stretch(
     if finding.span is not None and (whole := _text_of(part)):
         wanted = whole[slice(*finding.span)]
         place = spelled(text, start, end, whole, whole=True)
-        found: tuple[int, int] | None
         if place is not None:
-            found = within(text[slice(*place)], place[0], *finding.span)
-        else:
-            found = spelled(text, start, end, wanted)
-        if found is not None:
-            return found
+            return within(text[slice(*place)], place[0], *finding.span)
+        if (spot := spelled(text, start, end, wanted)) is not None:
+            return spot
     start, end = _argument(finding, part, text) or (start, end)
     found = _quoted(finding, text, start, end)
     if found[0] != found[1]:
         return found
     for wanted in _hints(finding, part):
-        at = spelled(text, start, end, wanted)
-        if at is not None:
+        if (at := spelled(text, start, end, wanted)) is not None:
             return at
     return (start, end) if exact and end - start <= _WHOLE else (start, start)
 
@@ -376,8 +366,7 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
         if found:
             return start, end
     for pattern in _patterns(finding):
-        at = re.search(pattern, text)
-        if at is not None:
+        if (at := re.search(pattern, text)) is not None:
             return at.span("at" if "at" in at.re.groupindex else 0)
     return None
 

@@ -66,11 +66,8 @@ class Sums:
         """Count an exchange that has ended. Findings of earlier exchanges are not counted again."""
         exchange, timing = checked.exchange, checked.record.timing
         self.exchanges += 1
-        if (
-            exchange is not None
-            and exchange.reply is not None
-            and (tokens := tokens_of(exchange.reply.usage)) is not None
-        ):
+        reply = exchange.reply if exchange is not None else None
+        if reply is not None and (tokens := tokens_of(reply.usage)) is not None:
             self.sent += tokens.input
             self.received += tokens.output
         if checked.streamed and timing.first_token is not None:
@@ -201,11 +198,9 @@ class _Issue:
     count: int = 0
 
     def document(self, fingerprint_: str) -> Object:
-        finding = self.finding
-        names = ("code", "name", "severity", "layer")
+        said: Object = {name: getattr(self.finding, name) for name in ("code", "name", "severity", "layer")}
         seen: Object = {name: getattr(self, name) for name in ("first", "last", "exchange", "conversation", "count")}
-        said: Object = {name: getattr(finding, name) for name in names}
-        return {"id": fingerprint_, "message": shorten(finding.message, 400)} | said | seen
+        return {"id": fingerprint_, "message": shorten(self.finding.message, 400)} | said | seen
 
 
 class Change(NamedTuple):
@@ -237,20 +232,17 @@ class Board:
     def add(self, checked: Checked) -> Change:
         """Take an exchange that has ended, after `Totals`."""
         checked = checked.folded
-        conversation = self._conversation_of(checked)
+        conversation, name = self._conversation_of(checked), checked.record.id
         conversation.sums.add(checked)
         _, spent = usage_of(checked)
         conversation.sums.spend(spent)
         self._spent.spend(spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
-        record = checked.record
-        self._drop(record.id)
-        self._exchanges[record.id] = conversation.id, checked
+        self._drop(name)
+        self._exchanges[name] = conversation.id, checked
         self._size += _size(checked)
-        while len(self._exchanges) > self._most_exchanges or (
-            len(self._exchanges) > 1 and self._size > self._most_bytes
-        ):
+        while (kept := len(self._exchanges)) > self._most_exchanges or (kept > 1 and self._size > self._most_bytes):
             self._drop(next(iter(self._exchanges)))
         gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
         past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
@@ -276,20 +268,18 @@ class Board:
         """Count new findings by fingerprint; for those of earlier exchanges only the time changes."""
         changed = []
         at, place = _end_of(checked), (checked.record.id, conversation.id)
-        for known, findings in ((False, checked.findings), (True, checked.known)):
-            for finding in findings:
-                name = fingerprint(finding)
-                issue = self._issues.get(name)
-                if issue is None:
-                    if known:
-                        continue
-                    issue = self._issues[name] = _Issue(finding, at, at, *place)
-                issue.last, issue.exchange, issue.conversation = at, *place
-                issue.count += not known
-                self._issues.move_to_end(name)
-                if len(conversation.issues) < self._most_rows:
-                    conversation.issues[name] = None
-                changed.append(name)
+        new = ((finding, False) for finding in checked.findings)
+        for finding, is_known in (*new, *((finding, True) for finding in checked.known)):
+            name = fingerprint(finding)
+            if is_known and name not in self._issues:
+                continue
+            issue = self._issues.setdefault(name, _Issue(finding, at, at, *place))
+            issue.last, issue.exchange, issue.conversation = at, *place
+            issue.count += not is_known
+            self._issues.move_to_end(name)
+            if len(conversation.issues) < self._most_rows:
+                conversation.issues[name] = None
+            changed.append(name)
         return changed
 
     def _drop(self, name: str) -> None:
@@ -323,29 +313,25 @@ class Board:
     def conversation(self, name: str) -> Callable[[], Object]:
         """Return a function that makes the latest exchanges of a conversation and the paths of its calls; it may run in a
         thread. Both are empty if nothing of it is kept any more. `waiting`: the client may still continue the path."""
-        kept = [checked for conversation, checked in self._exchanges.values() if conversation == name]
-        kept = kept[-_SHOWN_EXCHANGES:]
+        kept = [one for conversation, one in self._exchanges.values() if conversation == name][-_SHOWN_EXCHANGES:]
         shown = {id(checked) for checked in kept}
         items = [one for _, one in self._exchanges.values() if one.api == "mcp" or id(one) in shown]
 
         def make() -> Object:
             traced = [path_document(path, items) for path in Paths(items).all()]
+            paths = [path for path in traced if path["conversation"] == name][-_MOST_PATHS:]
             last = kept[-1].record.id if kept else None
-            paths = [
-                path | {"waiting": path["exchange"] == last and not path["complete"]}
-                for path in traced
-                if path["conversation"] == name
-            ]
+            for path in traced:
+                path["waiting"] = path["exchange"] == last and not path["complete"]
             rows: list[Json] = [make_row(checked) | {"anchor": checked.record.id} for checked in kept]
-            return {"id": name, "exchanges": rows, "paths": [*paths[-_MOST_PATHS:]]}
+            return {"id": name, "exchanges": rows, "paths": [*paths]}
 
         return make
 
     def exchange(self, name: str) -> Callable[[], Object] | None:
         """Return a function that makes the details of an exchange, with its messages; it may run in a thread. None if the
         exchange is not kept any more."""
-        found = self._exchanges.get(name)
-        if found is None:
+        if (found := self._exchanges.get(name)) is None:
             return None
         checked = found[1]
 

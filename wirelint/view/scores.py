@@ -384,24 +384,21 @@ def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) 
         matched.add(key)
         comparison.add(answers.take(seen), seen)
     ordered = sorted(found.values(), key=lambda one: (-one.pairs, one.provider, one.model))
-    return ordered, sum(len(answers) for key, answers in known.items() if key not in matched)
+    return ordered, sum(len(answers.all) for key, answers in known.items() if key not in matched)
 
 
 class _Answers:
     """The reference's answers to one request. Each model of the candidate is paired with all of them."""
 
     def __init__(self) -> None:
-        self._all: list[Observation] = []
+        self.all: list[Observation] = []
         self._groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
         self._taken: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def __len__(self) -> int:
-        return len(self._all)
-
     def add(self, seen: Observation) -> None:
         for group in self._groups_of(seen):
-            self._groups[group].append(len(self._all))
-        self._all.append(seen)
+            self._groups[group].append(len(self.all))
+        self.all.append(seen)
 
     def take(self, seen: Observation) -> Observation:
         """Return the best answer that this model was not paired with yet; the last one if it was paired with all."""
@@ -410,8 +407,8 @@ class _Answers:
             for number in self._groups.get(group, ()):
                 if number not in taken:
                     taken.add(number)
-                    return self._all[number]
-        return self._all[-1]
+                    return self.all[number]
+        return self.all[-1]
 
     def _groups_of(self, seen: Observation) -> tuple[tuple[object, ...], ...]:
         """Return the keys of groups of answers, the most similar first."""
@@ -422,10 +419,9 @@ class _Answers:
 def request_key(request: Request) -> str:
     """Return the digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
     digest = hashlib.blake2b(digest_size=16)
-    for message in request.messages:
-        for part in message.parts:
-            if (content := _content(message.role, part)) is not None:
-                digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
+    for role, part in ((message.role, part) for message in request.messages for part in message.parts):
+        if (content := _content(role, part)) is not None:
+            digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
     digest.update(orjson.dumps(sorted(tool.name for tool in request.tools)))
     return digest.hexdigest()
 

@@ -32,7 +32,6 @@ from wirelint.view.findings import (
     known_note,
     note_of,
     place,
-    place_text,
     recurrence,
     remedy,
     visible,
@@ -286,8 +285,7 @@ def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
         yield Text("\nfixes applied", "bold")
     for fix in record.fixes:
         head = Text.assemble(("✎ ", "green"), (f"{visible(fix.code)} {visible(fix.name)}", "bold green"))
-        where = f"  {place_text(fix.side, fix.pointer, fix.event)}"
-        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(where), "dim")
+        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(f"  {place(fix)}"), "dim")
         for line in fix.patch.split("\n") if fix.patch else ():
             yield Padding(Text(clip(line, lengths.full), _PATCH.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
 

@@ -42,13 +42,7 @@ from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
 from wirelint.view.findings import Repeats, recurrence, worst, worst_first
-from wirelint.view.html.exchange import (
-    Object,
-    describe_failure,
-    is_rewritten,
-    make_detail,
-    make_row,
-)
+from wirelint.view.html.exchange import Object, describe_failure, is_rewritten, make_detail, make_row
 from wirelint.view.scores import Card, Observation, cards_of, name_provider, observe
 
 __all__ = ["Section", "Written", "render_dashboard", "write_report"]
@@ -94,8 +88,7 @@ def write_report(
     `all_occurrences`.
     """
     summary, seen, problems, rows = Summary(), list[Observation | None](), list[str](), list[Json]()
-    anchors, occurrences, shown_issues = Counter[str](), Occurrences(), list[_ShownIssue]()
-    repeats = Repeats()
+    anchors, occurrences, repeats, shown_issues = Counter[str](), Occurrences(), Repeats(), list[_ShownIssue]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
         for item in items:
@@ -108,7 +101,10 @@ def write_report(
             seen.append(observe(item))
             repeats.add(item)
             occurrences.see(item)
-            row = _anchored(make_row(item), anchors)
+            row = make_row(item)
+            name = str(row["id"] or row["place"] or "exchange")
+            anchors[name] += 1
+            row["anchor"] = name if anchors[name] == 1 else f"{name}~{anchors[name]}"  # its name in links
             rows.append(row)
             shown_issues += _issues(item, row)
             try:
@@ -143,8 +139,10 @@ def _own_sections(cards: list[Card], repeats: Repeats) -> list[Section]:
     """Return the scorecard, if there are calls, and the faults that several exchanges have."""
     scored = cards if any(card.calls for card in cards) else []
     own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-    again = [one for one in repeats.ordered() if one.count > 1]
-    return own + ([Section("Issues of several exchanges", scorecard.issue_section(again))] if again else [])
+    if again := [one for one in repeats.ordered() if one.count > 1]:
+        table = scorecard.page_table(scorecard.issue_table(again), is_open=True)
+        own.append(Section("Issues of several exchanges", table))
+    return own
 
 
 _ShownIssue: TypeAlias = tuple[str, str, Issue, Object]
@@ -156,13 +154,6 @@ def _issues(checked: Checked, row: Object) -> Iterator[_ShownIssue]:
     for finding, value in zip(worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False):
         if finding.issue is not None and isinstance(value, dict):
             yield checked.record.source, checked.record.id, finding.issue, value
-
-
-def _anchored(made: Object, anchors: Counter[str]) -> Object:
-    """Return a row with `anchor`, its name in links: its id, numbered if an earlier row has the same."""
-    name = str(made["id"] or made["place"] or "exchange")
-    anchors[name] += 1
-    return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
 
 
 # --- data -------------------------------------------------------------------------------------------------------------
@@ -372,18 +363,8 @@ def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
 
 def _policy(script: str, style: str) -> str:
     """Return the policy of a page. `script`, `style`: the only sources of these that it permits."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{script}'",
-            f"style-src '{style}'",
-            "img-src data:",  # the empty icon
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
+    sources = f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:"  # the empty icon
+    return f"{sources}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 
 def render_dashboard(nonce: str) -> tuple[str, str]:
