@@ -110,9 +110,6 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[Sequence[s
             formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-# --- the commands ---------------------------------------------------------------------------------------------------
-
-
 class Entry(NamedTuple):
     """A command: its group on the help page, its module in `wirelint.cli`, its description."""
 

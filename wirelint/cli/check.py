@@ -122,13 +122,7 @@ def _require_files(paths: Sequence[str], output_format: str, *, others: bool) ->
 
 
 def _watch(
-    paths: Sequence[str],
-    rules: Scopes,
-    known: Baseline,
-    output_format: str,
-    *,
-    all_occurrences: bool,
-    exit_zero: bool,
+    paths: Sequence[str], rules: Scopes, known: Baseline, output_format: str, *, all_occurrences: bool, exit_zero: bool
 ) -> int:
     writer = begin(output_format, sys.stdout, rules.everywhere, grouped=not all_occurrences)
     counts, seen = Statistics(), Counter[str]()
@@ -323,9 +317,8 @@ def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
         pending.append(item)
         if is_prior(item):
             continue
-        expects, run = expected(item), pending
-        pending = []
-        if expects is None:
+        run, pending = pending, []
+        if expected(item) is None:
             continue
         cases += 1
         *_, last = (one for one in check_records(run, rules, inform_failure) if isinstance(one, Checked))

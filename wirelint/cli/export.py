@@ -54,12 +54,9 @@ def export(
     worth = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity is not None else ()
 
     def is_chosen(checked: Checked) -> bool:
-        findings = checked.findings
-        return (
-            (not ids or checked.record.id.startswith(ids))
-            and (not names or any(finding.name in names for finding in findings))
-            and (not worth or any(finding.severity in worth for finding in findings))
-        )
+        has_rule = not names or any(finding.name in names for finding in checked.findings)
+        is_worth = not worth or any(finding.severity in worth for finding in checked.findings)
+        return has_rule and is_worth and (not ids or checked.record.id.startswith(ids))
 
     total = count = 0
     found: Counter[str] = Counter()
@@ -126,8 +123,8 @@ def _write_file(write: Callable[[BinaryIO, Iterator[Checked]], None], path: Path
 
 def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
     for checked in items:
-        old = checked.record.annotations
-        kept = {name: item for name, item in old.items() if name not in ("prior", "expect")}
+        annotations = checked.record.annotations.items()
+        kept = {name: item for name, item in annotations if name not in ("prior", "expect")}
         out.write(encode(dataclasses.replace(checked.record, annotations=kept), _annotations(checked)))
 
 
@@ -152,8 +149,4 @@ def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
         out.write(flow_of(checked.record, made.comment, made.marker, made.metadata))
 
 
-_WRITERS: dict[str, Callable[[BinaryIO, Iterator[Checked]], None]] = {
-    "har": _write_har,
-    "mitm": _write_flows,
-    "jsonl": _write_lines,
-}
+_WRITERS = {"har": _write_har, "mitm": _write_flows, "jsonl": _write_lines}

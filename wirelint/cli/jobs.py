@@ -73,11 +73,10 @@ _PER_BYTE = 2.0
 class Meter:
     """Adds records to counts. The bytes of a file are estimated by the bodies, up to its size, until the file is done."""
 
-    def __init__(self, counts: Counts | None) -> None:
+    def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self._source: str | None = None
-        self._size = 0
-        self._read = 0.0
+        self._size, self._read = 0, 0.0
 
     def add(self, record: Record) -> None:
         """Count a record of the next file or of the same one."""
@@ -95,8 +94,6 @@ class Meter:
             self._done(0, self._size - self._read)
 
     def _done(self, records: int, size: float) -> None:
-        if self._counts is None:
-            return
         with contextlib.nullcontext() if isinstance(self._counts, list) else self._counts.get_lock():
             self._counts[0] += records
             self._counts[1] += size

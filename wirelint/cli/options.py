@@ -37,9 +37,6 @@ _MOST = 500
 _TIMES = tuple(field.name for field in fields(Limits))
 
 
-# --- messages ---------------------------------------------------------------------------------------------------------
-
-
 def inform(message: str) -> None:
     """Print a message for a person on stderr; stdout is for results."""
     click.echo(message, err=True)
@@ -53,9 +50,6 @@ def failure_text(culprit: str, error: Exception) -> str:
 def inform_failure(culprit: str, error: Exception) -> None:
     """Print the failure of a rule or of a reader."""
     inform(failure_text(culprit, error))
-
-
-# --- shell completion -------------------------------------------------------------------------------------------------
 
 
 def complete_rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -82,9 +76,6 @@ def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: 
     return []
 
 
-# --- the choice of rules ----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Selection:
     """The rules that options and configuration choose. Errors have a message of one line."""
@@ -100,10 +91,7 @@ class Selection:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker process, perhaps on another machine, needs to load the rules: they cannot be pickled."""
-        return {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            "configuration": self.configuration,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"configuration": self.configuration}
 
     def scopes(self) -> Scopes:
         """Return the rules in force. A selector option may hold several names separated by commas."""
@@ -120,13 +108,8 @@ class Selection:
         config = self.configuration
         if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
             config = replace(config, layer=replace(config.layer, fix="safe"))
-        given = replace(
-            self._layer(),
-            fix="unsafe" if unsafe else None,
-            fixable=split(fixable) or None,
-            unfixable=split(unfixable) or None,
-            clean_history=clean_history,
-        )
+        given = replace(self._layer(), fix="unsafe" if unsafe else None, clean_history=clean_history)
+        given = replace(given, fixable=split(fixable) or None, unfixable=split(unfixable) or None)
         return self._scopes(config, given)
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
@@ -248,9 +231,6 @@ def _collect_judge(given: dict[str, Any]) -> Judge | None:
     from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
 
     return Judge(url, model, budget, fails=fails)
-
-
-# --- output -----------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

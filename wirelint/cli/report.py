@@ -83,9 +83,6 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
         raise click.ClickException(f"{out}: not an HTML page, and it would be overwritten; choose another -o")
 
 
-# --- scorecards -------------------------------------------------------------------------------------------------------
-
-
 def _print_scores(
     output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], found: Sequence[object], documents: Json
 ) -> None:
@@ -119,9 +116,8 @@ def stats(
     """
     if by != "model" and output_format == "svg":
         raise click.UsageError("--output-format svg: only for --by model; choose table, markdown or json")
-    with _Inputs(
-        paths, selection, {"model": "scoring", "issue": "checking"}.get(by, "counting"), jobs, side, judge
-    ) as inputs:
+    verb = {"model": "scoring", "issue": "checking"}.get(by, "counting")
+    with _Inputs(paths, selection, verb, jobs, side, judge) as inputs:
         if by == "issue":
             repeats = Repeats()
             for item in inputs.checked():
@@ -134,7 +130,7 @@ def stats(
             _print_counts(inputs, by, output_format)
         if inputs.tables:
             inform(_OF_TABLES)
-    return 2 if inputs.problems else 0
+    return 2 if inputs.bar.problems else 0
 
 
 class _Inputs(ExitStack):
@@ -163,13 +159,9 @@ class _Inputs(ExitStack):
             raise click.UsageError(f"{option}: {self.tables[0]} holds tables, which have no {lack}; name the captures")
         self._selection, self._rules, self._judge = selection, selection.scopes(), judge
         self._is_delivered, self._is_keyed, self._chosen = side == "client", keyed, chosen
-        self._bar = self.enter_context(Bar([path for path in paths if path not in self.tables], verb))
-        self._workers = self.enter_context(Workers(jobs, self._bar, selection.scopes))
+        self.bar = self.enter_context(Bar([path for path in paths if path not in self.tables], verb))
+        self._workers = self.enter_context(Workers(jobs, self.bar, selection.scopes))
         self.left_out = 0
-
-    @property
-    def problems(self) -> int:
-        return self._bar.problems
 
     def checked(self) -> Iterator[Checked]:
         """Yield all exchanges with their findings; those of tables have nothing else."""
@@ -185,7 +177,7 @@ class _Inputs(ExitStack):
                 yield seen
 
     def _read(self) -> Iterator[Checked]:
-        return self._chosen(self._bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
+        return self._chosen(self.bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
 
     def _rows(self) -> Iterator[tuple[scores.Observation | None, Checked]]:
         if not self.tables:
@@ -232,12 +224,7 @@ def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
 
 @guided("compare")
 def compare(
-    reference: str,
-    candidates: tuple[str, ...],
-    selection: Selection,
-    side: str,
-    output_format: str,
-    jobs: int | None,
+    reference: str, candidates: tuple[str, ...], selection: Selection, side: str, output_format: str, jobs: int | None
 ) -> int:
     """Compare models with a reference run of the same requests.
 
@@ -282,4 +269,4 @@ def print_comparison(
             inform(f"{made.model} at {made.provider}: {counted(made.unmatched, 'request')} not in the reference")
     if unanswered:
         inform(f"{counted(unanswered, 'request')} of the reference not in any candidate")
-    return 2 if first.problems or second.problems else 0
+    return 2 if first.bar.problems or second.bar.problems else 0

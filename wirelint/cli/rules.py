@@ -43,9 +43,6 @@ def fix_words(rule: Rule) -> str:
     return ", ".join(safeties(rule)) or "none"
 
 
-# --- the catalogue ----------------------------------------------------------------------------------------------------
-
-
 @guided("rules")
 def rules(selection: Selection, output_format: str) -> None:
     """List the rules, each with a summary."""
@@ -84,9 +81,6 @@ def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
         yield from hung(Text(text.plain, "dim"), width, max(len(row[0]) for row in rows) + 2) if number else ()
 
 
-# --- a manual ---------------------------------------------------------------------------------------------------------
-
-
 class Example(NamedTuple):
     """An example of a rule: the bodies with their sides, and the findings."""
 
@@ -117,12 +111,10 @@ def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
 
 def body_text(body: Json) -> tuple[str, str]:
     """Return the language of a body, `json` or `text`, and its text."""
-    document = body
-    if isinstance(body, str):
-        try:
-            document = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return "text", body
+    try:
+        document = orjson.loads(body) if isinstance(body, str) else body
+    except orjson.JSONDecodeError:
+        return "text", str(body)
     return "json", orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
@@ -161,9 +153,6 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
     ]
     found = (Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")])
     return Group(Text(title, "bold"), *bodies, *found)
-
-
-# --- a draft and paths ------------------------------------------------------------------------------------------------
 
 
 @guided("new-rule", severity={"choices": SEVERITIES}, layer={"choices": _LAYERS})
@@ -316,9 +305,6 @@ def _path() -> str:
 _PARTS: dict[str, Callable[[], str]] = {"options": _options, "commands": _commands, "help": _help, "path": _path}
 
 
-# --- pages of rules ---------------------------------------------------------------------------------------------------
-
-
 def _index(rules: Sequence[Rule]) -> str:
     lines = [
         "# The rules",
@@ -343,11 +329,9 @@ def _manual_page(rule: Rule) -> str:
     head, _, manual = (inspect.getdoc(rule) or "").partition("\n")
     fix = ", ".join(safeties(rule)) or "none (suggestion)"
     facts = f"{rule.code} · {rule.severity} · layer: {rule.layer} · fix: {fix}"
-    commands = (
-        f"wirelint check captures/ --select {rule.name}",
-        f"wirelint check captures/ --ignore {rule.name}",
-        f"wirelint rule {rule.name}",
-    )
+    commands = [
+        f"wirelint {one} {rule.name}" for one in ("check captures/ --select", "check captures/ --ignore", "rule")
+    ]
     lines = [f"# {rule.name}", "", facts, "", head, "", manual.strip(), ""]
     lines += _markdown_example(rule, "Fires on", rule.example.fires)
     lines += _markdown_example(rule, "Silent on", rule.example.silent)
@@ -366,9 +350,6 @@ def _markdown_example(rule: Rule, title: str, record: Mapping[str, Json]) -> Ite
         yield from (f"{side.capitalize()}:", "", f"{fence}{language}", text, fence, "")
     yield from [f"- {one.message} ({one.layer}; {place(one)})" for one in example.findings] or ["Nothing is found."]
     yield ""
-
-
-# --- shell completion -----------------------------------------------------------------------------------------------
 
 
 @guided("completion")

@@ -33,8 +33,6 @@ from wirelint.view.scorecard import spending_line
 from wirelint.view.scores import Spending
 from wirelint.view.screen import Screen
 
-# --- a command --------------------------------------------------------------------------------------------------------
-
 
 @guided("run")
 def run(
@@ -103,8 +101,9 @@ def _options(
     captures: str, fix: str | None, ship: str | None, settings: Sequence[str], *, dashboard: bool
 ) -> list[str]:
     """Return the options of mitmproxy: the command's own, and `settings`."""
-    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
-    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
+    values = {"captures": captures, "fix": fix, "ship": ship}
+    options = [f"wirelint_{name}={value}" for name, value in values.items() if value or name == "captures"]
+    options += settings
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
         options.append("wirelint_dashboard=on")
     return options
@@ -124,13 +123,10 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
 
 
 def _environment(routes: env.Routes, place: Place, folder: Path, loopback: bool) -> dict[str, str]:
-    return env.environment(
-        os.environ,
-        proxy=place.port if routes.proxied else None,
-        bases={name: (target, place.bases[target.origin]) for name, target in routes.bases.items()},
-        trust=env.write_trust(folder, os.environ, place.confdir / env.CA_FILE),
-        loopback=loopback,
-    )
+    proxy = place.port if routes.proxied else None
+    bases = {name: (target, place.bases[target.origin]) for name, target in routes.bases.items()}
+    trust = env.write_trust(folder, os.environ, place.confdir / env.CA_FILE)
+    return env.environment(os.environ, proxy=proxy, bases=bases, trust=trust, loopback=loopback)
 
 
 def _opening(routes: env.Routes, place: Place) -> str:
@@ -197,7 +193,7 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """Yield a line of counts and a line per rule."""
-        severities: Counter[str] = Counter()
+        severities = Counter[str]()
         for (_, _, severity), count in self.rules.items():
             severities[severity] += count
         counts = [count_by_severity(severities)] if severities else []
@@ -233,9 +229,6 @@ class Summary:
 
 def _plain(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in text)[:80]
-
-
-# --- a proxy ----------------------------------------------------------------------------------------------------------
 
 
 @guided("proxy")
@@ -276,8 +269,6 @@ def proxy(
     except (UpstreamError, StartError) as error:
         raise click.UsageError(str(error)) from error
 
-
-# --- a diagnosis ------------------------------------------------------------------------------------------------------
 
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
 

@@ -162,16 +162,13 @@ def _follow(
 ) -> None:
     """Print the paths of calls: each in full, or for a conversation or a capture two lines each."""
     paths = Paths(items)
-    if call is not None:
-        found = paths.of_call(call)
-    elif named is not None:
-        found = tuple(path for path in paths.all() if path.conversation == named)
-    elif wanted is not None:
+    found = paths.of_call(call) if call is not None else tuple(paths.all())
+    if call is None and named is not None:
+        found = tuple(path for path in found if path.conversation == named)
+    elif call is None and wanted is not None:
         ids = (checked.record.id for checked in items)
         id_ = next((id_ for id_ in ids if id_.startswith(wanted)), wanted)
-        found = tuple(path for path in paths.all() if path.exchange == id_)
-    else:
-        found = tuple(paths.all())
+        found = tuple(path for path in found if path.exchange == id_)
     if wanted is not None:
         found = tuple(one for one in found if one.exchange.startswith(wanted))
     if not found:

@@ -68,9 +68,6 @@ def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
     return frames if sniffer.streamed else None
 
 
-# --- the raw exchange -------------------------------------------------------------------------------------------------
-
-
 def render_wire(checked: Checked) -> RenderableType:
     """Render request and reply in raw form; control characters are escaped."""
     record = checked.record
@@ -129,12 +126,12 @@ def write_patch(fixed: Fixed, out: TextIO) -> None:
 
 def patch(record: Record) -> Iterator[str]:
     """Yield the lines of a patch, with control characters escaped."""
+    if record.forwarded is None and record.delivered is None:
+        return
     changed = (
         ("request", record.request_headers, record.request_body, "forwarded", record.forwarded),
         ("response", record.response_headers, record.response_body, "delivered", record.delivered),
     )
-    if record.forwarded is None and record.delivered is None:
-        return
     name = printable(f"{record.source}:{record.id}")
     yield printable(f"# {record.source}: {record.id}")
     for fix in record.fixes:
@@ -289,8 +286,7 @@ class Source:
         fragment = _fragment(part, event, finding.span) if quoted[0] == quoted[1] else None
         if fragment is not None:
             whole, first, last = fragment
-            place = spelled(text, start, end, whole, whole=True)
-            if place is not None:
+            if (place := spelled(text, start, end, whole, whole=True)) is not None:
                 yield Evidence(text, *within(text[slice(*place)], place[0], first, last), event)
                 return
         yield Evidence(text, *_stretch(finding, part, text, start, end, exact=found), event)
@@ -321,8 +317,7 @@ def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tu
     """Return the piece of a part's text that an event carried, and the evidence in it; None if unknown."""
     if not isinstance(part, Text | Reasoning | ToolCall):
         return None
-    text = _text_of(part)
-    pairs = list(part.events)
+    text, pairs = _text_of(part), list(part.events)
     for number, (start, at) in enumerate(pairs):
         if at == event:
             end = next((other for other, _ in pairs[number + 1 :] if other > start), len(text))
@@ -360,8 +355,7 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
     text, ends = part.arguments.text, part.arguments.ends
     if len(ends) > 1:
         return ends[0], len(text)
-    member = _MEMBER.match(finding.message)
-    if member is not None:
+    if (member := _MEMBER.match(finding.message)) is not None:
         start, end, found = locate(text, f"/{escaped(member[1])}")
         if found:
             return start, end
@@ -409,19 +403,14 @@ def _patterns(finding: Finding) -> Iterator[str]:
 def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
     """Yield texts that are likely to be the evidence, by the kind of part."""
     if isinstance(part, ToolCall):
-        member = _MEMBER.match(finding.message)
-        if member is not None:
-            yield f'"{member[1]}"'
-            yield member[1]
+        if (member := _MEMBER.match(finding.message)) is not None:
+            yield from (f'"{member[1]}"', member[1])
         elif not finding.message.startswith(f"{part.name}: "):
             yield from (word for word in _NAMED.findall(finding.message) if len(word) > 3)
     if not isinstance(part, ToolResult):
         yield _text_of(part)
     if isinstance(part, ToolCall) and part.name:
         yield part.name
-
-
-# --- carets -----------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):

@@ -26,7 +26,7 @@ from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
 from wirelint.view.html.exchange import Object, make_detail, make_row
 from wirelint.view.paths import Paths, path_document
-from wirelint.view.scores import name_provider, usage_of
+from wirelint.view.scores import Spending, name_provider, usage_of
 from wirelint.view.screen import in_columns
 
 _MOST_ROWS = 300
@@ -43,13 +43,10 @@ _READ = 8 * _TAIL
 _NAME = 48
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Sums:
     """Counts of exchanges. Times are in milliseconds: `first_token` and `took` are sums, `timed` the number of streams with
-    a first token. `cost`: US dollars of the `priced` exchanges, which the board counts."""
+    a first token. `spending`: the cost, which the board counts."""
 
     exchanges: int = 0
     sent: int = 0
@@ -58,8 +55,7 @@ class Sums:
     timed: int = 0
     first_token: float = 0.0
     took: float = 0.0
-    priced: int = 0
-    cost: float = 0.0
+    spending: Spending = field(default_factory=Spending)
     severities: Counter[str] = field(default_factory=Counter)
 
     def add(self, checked: Checked) -> None:
@@ -79,12 +75,6 @@ class Sums:
             if not finding.is_known:
                 self.severities[finding.severity] += 1
 
-    def spend(self, cost: float | None) -> None:
-        """Add the cost of an exchange; None: it has no price."""
-        if cost is not None:
-            self.priced += 1
-            self.cost += cost
-
     @property
     def mean_first_token(self) -> float | None:
         """The mean time to the first token in milliseconds; None without streams."""
@@ -99,7 +89,7 @@ class Sums:
             "in": self.sent,
             "out": self.received,
             "fixed": self.fixed,
-            "cost": dollars(self.cost) if self.priced else None,
+            "cost": dollars(self.spending.cost) if self.spending.priced else None,
             "first": round(first, 1) if first is not None else None,
             "took": round(self.took, 1),
             "issues": {severity: self.severities[severity] for severity in SEVERITIES},
@@ -159,9 +149,6 @@ def _cells(name: str, sums: Sums) -> list[Line]:
     times = (f"{first / 1000:.2f} s" if first is not None else "-", f"{sums.took / 1000:.1f} s")
     counts = (f"{sums.exchanges}", f"{sums.sent:,}", f"{sums.received:,}", *times)
     return [Line(name, "bold"), *map(Line, counts), Line(issues or "none", STYLES[found[0]] if found else "green")]
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -226,7 +213,7 @@ class Board:
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._issues: OrderedDict[str, _Issue] = OrderedDict()
         self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
-        self._spent = Sums()
+        self._spent = Spending()
         self._size = self._begun = 0
 
     def add(self, checked: Checked) -> Change:
@@ -234,9 +221,9 @@ class Board:
         checked = checked.folded
         conversation, name = self._conversation_of(checked), checked.record.id
         conversation.sums.add(checked)
-        _, spent = usage_of(checked)
-        conversation.sums.spend(spent)
-        self._spent.spend(spent)
+        spent = usage_of(checked)
+        conversation.sums.spending.add(*spent)
+        self._spent.add(*spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
         self._drop(name)
@@ -292,7 +279,8 @@ class Board:
     @property
     def totals(self) -> Object:
         """The counts of all exchanges, conversations, and the cost, None without prices."""
-        return self._totals.all.document | {"conversations": self._begun, "cost": self._spent.document["cost"]}
+        cost = dollars(self._spent.cost) if self._spent.priced else None
+        return self._totals.all.document | {"conversations": self._begun, "cost": cost}
 
     def everything(self) -> Object:
         """Return all rows and issues. `all`: rows that are not listed do not exist any more."""

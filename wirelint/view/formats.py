@@ -56,9 +56,6 @@ _PROPERTIES = (
 )
 
 
-# --- places of records in files ---------------------------------------------------------------------------------------
-
-
 def line_of(record: Record) -> int | None:
     """Return the line of a record in its file; None if records of the file are not lines."""
     found = _LINE.fullmatch(record.place)
@@ -84,9 +81,6 @@ def uri_of(record: Record) -> str:
     """Return the path as a URI reference; a `file:` URI if it is not below the working directory."""
     path = _path(record)
     return Path(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path))
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
 
 
 class Format:
@@ -261,9 +255,6 @@ def _xml(text: str) -> str:
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-# --- SARIF ------------------------------------------------------------------------------------------------------------
 
 
 class Sarif(Json):

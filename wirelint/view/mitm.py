@@ -94,9 +94,6 @@ def _page(shown: Shown, side: Side) -> list[Line]:
     return [*page, (), *_column(rows, checked), *_ending(shown, exchange, side), *_fixes(checked.record, side)]
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
-
-
 def _broken(line: Line, width: int) -> Iterator[Line]:
     """Yield the pieces of a line, broken at blanks where possible; later pieces begin below the text of the first."""
     lead = tuple(takewhile(lambda span: span.lead, line))
@@ -111,9 +108,6 @@ def _broken(line: Line, width: int) -> Iterator[Line]:
 def _row(speaker: str, *spans: Span) -> Line:
     column = Span("speaker", visible(speaker)[: _COLUMN - 1].ljust(_COLUMN), lead=True)
     return column, *(span for span in spans if span.text)
-
-
-# --- head and foot ----------------------------------------------------------------------------------------------------
 
 
 def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
@@ -211,9 +205,6 @@ def _shortened(turn: Turn) -> tuple[str, str]:
     if turn.speaker != "context":
         limit = _RESULT if turn.look in ("result", "failed") else _LIMIT if turn.look == "call" else limit
     return turn.label, text if len(text) <= limit else f"{text[:limit]}… (+{len(text) - limit:,} characters)"
-
-
-# --- findings and fixes -----------------------------------------------------------------------------------------------
 
 
 def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) -> Iterator[Line]:

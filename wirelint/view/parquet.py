@@ -104,9 +104,6 @@ def _text(value: object) -> str:
     return "'{}'".format(str(value).replace("'", "''"))
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
 def _partition(checked: Checked) -> tuple[str | None, str | None]:
     """Return the day and the provider of an exchange, each None if it is unknown."""
     started, provider = _started(checked), name_provider(checked)

@@ -415,9 +415,6 @@ def _id(id_: str | None) -> str:
     return f"`{excerpt(id_)}`" if id_ else "a call without an id"
 
 
-# --- showing a path ---------------------------------------------------------------------------------------------------
-
-
 def render_path(traced: Path) -> RenderableType:
     """Render a path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
     grid = Table.grid(padding=(0, 1), expand=True)

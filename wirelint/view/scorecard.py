@@ -52,9 +52,6 @@ class Sheet:
     labels: int = 1
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
 def score_tables(cards: Sequence[Card]) -> list[Sheet]:
     """Return the tables of `wirelint stats`: endings of replies, tokens and cost, times, findings."""
     rows = []
@@ -280,9 +277,6 @@ def page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
     """Return a table as a part of the HTML page."""
     module = templates().get_template("scorecard.jinja").module
     return Markup(module.sheet(sheet, _one_line(sheet.headings), is_open))  # type: ignore[attr-defined]
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def card_document(card: Card) -> dict[str, Json]:

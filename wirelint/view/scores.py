@@ -45,8 +45,6 @@ _PROMPT = 60
 _FIRST = 4096
 """Characters of a message in which a prompt is looked for."""
 
-# --- one exchange -----------------------------------------------------------------------------------------------------
-
 
 class Outcome(NamedTuple):
     """Figures of one reply: its ending, the number of its calls, of valid ones, and the names of the tools called."""
@@ -285,9 +283,6 @@ def cards_of(observations: Iterable[Observation]) -> list[Card]:
     return sorted(cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
 
 
-# --- tokens and cost of conversations and runs ------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Bill:
     """Spending of a conversation, or of a run: the exchanges of one file. `prompt`: the first words of a user."""
@@ -318,9 +313,6 @@ def bills_of(observations: Iterable[Observation], by: str) -> list[Bill]:
         if seen.answered:
             bill.spending.add(seen.tokens, seen.cost)
     return [*bills.values()]
-
-
-# --- one run against another ------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -360,11 +352,11 @@ class Comparison:
     def add(self, expected: Observation, seen: Observation) -> None:
         self.reference.add(expected)
         self.card.add(seen)
-        want, got = (one.outcome for one in (expected, seen))
-        ends = [None if one is None else one.finish for one in (got, want)]
-        self.triggered[ends[0] == "tool_calls", ends[1] == "tool_calls"] += 1
-        tools = [one.tools for one in (got, want) if one is not None and one.finish == "tool_calls"]
-        self.similar += ends[0] == ends[1] and tools[:1] == tools[1:]
+        outcomes = seen.outcome, expected.outcome
+        got, want = (None if one is None else one.finish for one in outcomes)
+        self.triggered[got == "tool_calls", want == "tool_calls"] += 1
+        tools = [one.tools for one in outcomes if one is not None and one.finish == "tool_calls"]
+        self.similar += got == want and tools[:1] == tools[1:]
 
 
 def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) -> tuple[list[Comparison], int]:

@@ -61,9 +61,6 @@ _MOST_EXCHANGES = 6
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-# --- findings ---------------------------------------------------------------------------------------------------------
-
-
 class Full:
     """Format with a block per exchange with findings: a head line, then per finding message, place, evidence and fix.
 
@@ -97,15 +94,14 @@ class Full:
             lines([Text()])
 
     def close(self) -> None:
-        again = [one for one in self._repeats.ordered() if one.count > 1] if self._repeats is not None else []
         width, lines = self._console.width, self._console.print_lines
-        if again:
+        repeats = self._repeats.ordered() if self._repeats is not None else []
+        if again := [one for one in repeats if one.count > 1]:
             lines(hung(Text("found again (--all-occurrences shows each)", "bold underline"), width, 0))
-        for one in again:
-            style = STYLES[one.finding.severity]
-            title = Text.assemble((f"{MARKS[one.finding.severity]} {one.finding.code} {one.finding.name}", style))
-            lines(hung(title.append(f"  {one.seen}", "dim"), width, 2, 2))
-        if again:
+            for one in again:
+                found = one.finding
+                head = f"{MARKS[found.severity]} {found.code} {found.name}", STYLES[found.severity]
+                lines(hung(Text.assemble(head, (f"  {one.seen}", "dim")), width, 2, 2))
             lines([Text()])
         self._console.file.flush()
 
@@ -124,8 +120,7 @@ def finding_lines(checked: Checked, finding: Finding, source: Source, width: int
     yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
     for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
         yield Text(" " * _INDENT).append_text(line)
-    notes = (recurrence(finding.issue, checked.record.id), "dim"), (remedy(checked, finding), "green")
-    for note, colour in notes:
+    for note, colour in ((recurrence(finding.issue, checked.record.id), "dim"), (remedy(checked, finding), "green")):
         if note:
             yield from hung(Text.assemble(("= ", "blue"), (note, colour)), width, _INDENT, 2)
 
@@ -135,9 +130,8 @@ def _head(checked: Checked) -> Text:
     head = Text.assemble((visible(checked.record.id), "bold cyan"))
     if exchange is None:
         return head
-    for word in (exchange.api, exchange.model, "stream" if checked.streamed else ""):
-        if word:
-            head.append(visible(f"  {word}"))
+    for word in filter(None, (exchange.api, exchange.model, "stream" if checked.streamed else "")):
+        head.append(visible(f"  {word}"))
     if exchange.status is not None:
         head.append(f"  {exchange.status}", "green" if exchange.status < 400 else "red")
     return head
@@ -272,12 +266,9 @@ def _title(checked: Checked, exchange: Exchange) -> RenderableType:
     facts.append(str(exchange.status) if exchange.status is not None else "")
     facts.append(f"{exchange.timing.duration:.0f} ms" if exchange.timing.duration is not None else "")
     facts.append(f"conversation {exchange.conversation}" if exchange.conversation else "")
-    return Group(
-        Line(Text(visible(f" {checked.record.id} "), "bold cyan"), align="left", style="dim"),
-        Text(visible(f"{exchange.method} {exchange.url}"), overflow="fold"),
-        Text(visible(" · ".join(fact for fact in facts if fact)), "dim"),
-        Text(""),
-    )
+    head = Line(Text(visible(f" {checked.record.id} "), "bold cyan"), align="left", style="dim")
+    url = Text(visible(f"{exchange.method} {exchange.url}"), overflow="fold")
+    return Group(head, url, Text(visible(" · ".join(filter(None, facts))), "dim"), Text(""))
 
 
 def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
@@ -306,9 +297,6 @@ def _foot(exchange: Exchange) -> RenderableType:
     elif exchange.end != "unread":
         notes.append("no reply")
     return Text(visible("\n".join(["", *notes])), "dim")
-
-
-# --- a list of conversations ----------------------------------------------------------------------------------------------
 
 
 def list_conversations(items: Sequence[Checked], width: int, *, full: bool = False) -> Iterator[Text]:
@@ -388,9 +376,6 @@ def _names(checked: Checked) -> Text:
     if checked.known:
         shown.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
     return shown.append(" ✎" if checked.record.fixes else "", "green")
-
-
-# --- the difference of two exchanges ----------------------------------------------------------------------------------
 
 
 def render_difference(one: Checked, other: Checked) -> Iterator[Text]:

@@ -156,9 +156,6 @@ def _issues(checked: Checked, row: Object) -> Iterator[_ShownIssue]:
             yield checked.record.source, checked.record.id, finding.issue, value
 
 
-# --- data -------------------------------------------------------------------------------------------------------------
-
-
 class Blocks:
     """Writes exchanges with their messages to `out` in blocks. An equal message is stored once.
 
@@ -170,7 +167,7 @@ class Blocks:
         self._seen: dict[bytes, int] = {}
         self._messages: list[bytes] = []
         self._exchanges: list[bytes] = []
-        self._size = self._count = self._first_exchange = self._first_message = 0
+        self._size = self._first_exchange = self._first_message = 0
         self.firsts: list[Json] = []
 
     def message(self, value: Object) -> int:
@@ -183,15 +180,13 @@ class Blocks:
             self._size += len(data)
         return number
 
-    def exchange(self, value: Object) -> int:
-        """Return the number of an exchange, counted from 0. Its messages must have been stored before."""
+    def exchange(self, value: Object) -> None:
+        """Store an exchange. Its messages must have been stored before."""
         data = dump_printable(value)
         self._exchanges.append(data)
         self._size += len(data)
-        self._count += 1
         if self._size >= _BLOCK:
             self.close()
-        return self._count - 1
 
     def close(self) -> None:
         """Write the last block."""
@@ -343,9 +338,6 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
                 height = counts[kind] / most * _HEIGHT
                 top -= height
                 yield Bar(round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, title)
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def _write_page(out: Path, data: BinaryIO, **values: object) -> None:

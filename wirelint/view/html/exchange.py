@@ -21,6 +21,7 @@ from wirelint.model import (
     HostedCall,
     HostedResult,
     Json,
+    Message,
     Opaque,
     Part,
     Reasoning,
@@ -62,9 +63,6 @@ _FIX = ("code", "name", "safety", "side", "title", "pointer", "before", "after")
 
 Store: TypeAlias = Callable[[Object], int]
 """Stores each message once, and returns its number, equal for equal messages."""
-
-
-# --- rows and details -------------------------------------------------------------------------------------------------
 
 
 def make_row(checked: Checked) -> Object:
@@ -109,9 +107,9 @@ def make_detail(checked: Checked, store: Store) -> Object:
     if exchange is None:
         raw: list[Json] = []
         for side, body in (("request", record.request_body), ("response", record.response_body)):
-            text = (body or b"")[:_MOST_RAW].decode("utf-8", "backslashreplace")
-            more = len(body or b"") - _MOST_RAW
-            raw += [[side, f"{text}… (+{more} bytes)" if more > 0 else text]] if body else []
+            if body:
+                text, left = body[:_MOST_RAW].decode("utf-8", "backslashreplace"), len(body) - _MOST_RAW
+                raw.append([side, f"{text}… (+{left} bytes)" if left > 0 else text])
         return made | {"raw": raw, "findings": [_finding(checked, one, {}) for one in findings]}
     sent = sent_on(record)
     messages, choices, reply = _messages(exchange), _choices(exchange.reply), exchange.reply
@@ -176,11 +174,13 @@ def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
     request = exchange.request
     if request is None:
         return []
-    made = [("/tools", _tools(request.tools))] if request.tools else []
-    for one in request.messages:
-        parts: list[Json] = [write_part(item, one.pointer) for item in one.parts]  # places relative to the message
-        made += [(one.pointer, {"role": one.role, "parts": parts})]
-    return made
+    tools = [("/tools", _tools(request.tools))] if request.tools else []
+    return [*tools, *((one.pointer, _message(one)) for one in request.messages)]
+
+
+def _message(value: Message) -> Object:
+    """Return a message; the places of its parts are relative to it."""
+    return {"role": value.role, "parts": [write_part(item, value.pointer) for item in value.parts]}
 
 
 def _choices(reply: Reply | None) -> list[Object]:
