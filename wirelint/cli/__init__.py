@@ -83,12 +83,18 @@ class Guided(click.Command):
             formatter.write_dl([*self.exits.items()])
 
 
-def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]:
-    """Decorator that makes a function a `Guided` command with the help of that name in help.toml."""
+def guided(name: str, **given: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Guided]:
+    """Decorator that makes a function a `Guided` command with the texts and parameters of that name in help.toml.
+
+    `given`: members of parameters that only code knows.
+    """
+    from wirelint.cli.options import collected, parameters  # which the first screen does not need
+
     text = help_texts()[name]
-    context = {"help_option_names": ["-h", "--help"], **settings.pop("context_settings", {})}
+    context = {"help_option_names": ["-h", "--help"], **text.get("context_settings", {})}
     texts = {key: text[key] for key in _OF_COMMANDS if key in text}
-    return click.command(cls=Guided, name=name, context_settings=context, **texts, **settings)
+    make = click.command(cls=Guided, name=name, context_settings=context, params=parameters(name, given), **texts)
+    return lambda command: make(collected(command))
 
 
 @cache
@@ -102,9 +108,6 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[Sequence[s
         for purpose, line in examples:
             formatter.write(f"{'':>{formatter.current_indent}}{click.style(f'# {purpose}', dim=True)}\n")
             formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
-
-
-# --- the commands ---------------------------------------------------------------------------------------------------
 
 
 class Entry(NamedTuple):

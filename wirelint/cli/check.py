@@ -23,27 +23,11 @@ from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read, storage
-from wirelint.capture.readers.storage import place_of
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, files_of
-from wirelint.cli.options import (
-    Selection,
-    folders_option,
-    force_option,
-    format_option,
-    inform,
-    inform_failure,
-    jobs_option,
-    judge_options,
-    occurrences_option,
-    output_option,
-    paths_argument,
-    policy_option,
-    results,
-    rule_options,
-)
+from wirelint.cli.options import Selection, inform, inform_failure, results
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Scopes, file_states
@@ -63,29 +47,7 @@ _FORMAT, _VERSION = "wirelint-baseline", 1
 _CURE = "write it again with --write-baseline"
 
 
-@guided("check")
-@paths_argument
-@rule_options(policy=True, limits=True)
-@format_option(list(FORMATS), "Format of the findings.")
-@output_option
-@click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings in this baseline."
-)
-@click.option("--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0.")
-@occurrences_option
-@jobs_option
-@click.option(
-    "--interleave", is_flag=True, help="Follow conversations from proxy to proxy: the runs of a day in order of time."
-)
-@click.option(
-    "--ray", is_flag=False, flag_value="", metavar="[ADDRESS]",
-    help="Check on a Ray cluster, or on one started here, and write tables to the folder or bucket -o.",
-)  # fmt: skip
-@click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
-@click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
-@click.option("--watch", is_flag=True, help="Check again whenever a file grows, and print what is new, until Ctrl-C.")
-@judge_options(fails=True)
+@guided("check", output_format={"choices": list(FORMATS)})
 def check(
     paths: tuple[str, ...],
     selection: Selection,
@@ -160,13 +122,7 @@ def _require_files(paths: Sequence[str], output_format: str, *, others: bool) ->
 
 
 def _watch(
-    paths: Sequence[str],
-    rules: Scopes,
-    known: Baseline,
-    output_format: str,
-    *,
-    all_occurrences: bool,
-    exit_zero: bool,
+    paths: Sequence[str], rules: Scopes, known: Baseline, output_format: str, *, all_occurrences: bool, exit_zero: bool
 ) -> int:
     writer = begin(output_format, sys.stdout, rules.everywhere, grouped=not all_occurrences)
     counts, seen = Statistics(), Counter[str]()
@@ -234,18 +190,11 @@ class Baseline:
             return
         if self._writes:
             found = sorted(self._found.items(), key=lambda item: (item[1].code, place_pattern(item[1]), item[0]))
-            entries: list[Json] = [
-                {
-                    "fingerprint": print_,
-                    "code": one.code,
-                    "name": one.name,
-                    "layer": one.layer,
-                    "place": f"{one.side} {place_pattern(one)}".rstrip(),
-                    "evidence": evidence(one),
-                    "count": self._seen[print_],
-                }
-                for print_, one in found
-            ]
+            entries: list[Json] = []
+            for print_, one in found:
+                names = {"fingerprint": print_, "code": one.code, "name": one.name, "layer": one.layer}
+                where = {"place": f"{one.side} {place_pattern(one)}".rstrip(), "evidence": evidence(one)}
+                entries.append({**names, **where, "count": self._seen[print_]})
             document: Json = {"format": _FORMAT, "version": _VERSION, "findings": entries}
             try:
                 self._path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -295,18 +244,6 @@ _SHOWN = 12
 
 
 @guided("case")
-@click.argument("path", type=place_of, metavar="PATH")
-@click.argument("exchange", required=False, metavar="[ID]")
-@click.option("-o", "--output", default="-", metavar="FILE", help="The file to write; standard output by default.")
-@click.option("--select", multiple=True, metavar="RULE", help="Keep the findings of these rules.")
-@click.option("--ignore", multiple=True, metavar="RULE", help="Leave out these rules: names, codes or code prefixes.")
-@folders_option
-@policy_option
-@click.option("--steps", type=click.IntRange(1), default=2500, show_default=True, help="Most reductions to try.")
-@click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True, help="Longest time to try."
-)
-@force_option
 def case(
     path: str,
     exchange: str | None,
@@ -380,9 +317,8 @@ def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
         pending.append(item)
         if is_prior(item):
             continue
-        expects, run = expected(item), pending
-        pending = []
-        if expects is None:
+        run, pending = pending, []
+        if expected(item) is None:
             continue
         cases += 1
         *_, last = (one for one in check_records(run, rules, inform_failure) if isinstance(one, Checked))
@@ -401,19 +337,18 @@ def _choose(records: Sequence[Record], path: str, wanted: str | None, rules: Seq
         raise click.ClickException(f"{path}: no exchange in it")
     if wanted is not None:
         found = [one for one in records if one.id == wanted] or [one for one in records if one.id.startswith(wanted)]
-        if not found:
-            raise click.ClickException(f"{path}: no exchange {wanted}; `wirelint show {path}` lists them")
+        lack = f"no exchange {wanted}; `wirelint show {path}` lists them"
     else:
-        found = [
-            one.record
-            for one in check_records(records, rules, inform_failure)
-            if isinstance(one, Checked)
-            and any(finding.severity != "info" and (not names or finding.name in names) for finding in one.findings)
-        ]
-        if not found:
-            raise click.ClickException(f"{path}: no findings; there is nothing to reproduce")
+
+        def is_kept(finding: Finding) -> bool:
+            return finding.severity != "info" and (not names or finding.name in names)
+
+        checked = (one for one in check_records(records, rules, inform_failure) if isinstance(one, Checked))
+        found = [one.record for one in checked if any(map(is_kept, one.findings))]
+        lack = "no findings; there is nothing to reproduce"
+    if not found:
+        raise click.ClickException(f"{path}: {lack}")
     if len(found) > 1:
-        ids = [one.id for one in found]
-        shown = visible(listed(ids, _SHOWN))
-        raise click.ClickException(f"{path}: {len(ids)} exchanges match; name one: {shown}")
+        shown = visible(listed([one.id for one in found], _SHOWN))
+        raise click.ClickException(f"{path}: {len(found)} exchanges match; name one: {shown}")
     return found[0]

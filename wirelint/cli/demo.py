@@ -26,23 +26,10 @@ from wirelint.view.screen import Screen, in_columns
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 """Seconds; the usual limits would make the demo slow."""
-_COMPARED = (
-    "calls that succeeded",
-    "calls the client could not run",
-    "replies that end with tool_calls",
-    "replies that end with stop",
-)
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
 @guided("demo")
-@click.option(
-    "--vendor", is_flag=True, help="Count the tool calls of agents with a faulty vendor, without and with fixes."
-)
-@click.option(
-    "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
-    help="Folder for captures.",
-)  # fmt: skip
 def demo(captures: Path, vendor: bool) -> int:
     """See it work: a faulty LLM server, a real mitmdump with the addon in front of it, the real SDKs as clients.
 
@@ -73,10 +60,8 @@ def demo(captures: Path, vendor: bool) -> int:
                 files += proxy.files()
             with start("repairs", fix="unsafe") as proxy:
                 console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
-                again = [step for step in steps if step.repaired]
-                wrong += [
-                    step for step in again if not _play_repaired(step, proxy, console, seen[step.title, step.sdk])
-                ]
+                again = ((step, seen[step.title, step.sdk]) for step in steps if step.repaired)
+                wrong += [step for step, before in again if not _play_repaired(step, proxy, console, before)]
                 files += proxy.files()
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
@@ -106,10 +91,8 @@ def _play(step: Step, proxy: Process, console: Screen, seen: dict[tuple[str, str
     console.print(Padding(Text(visible(f"the client saw {saw}"), "dim", overflow="fold"), (0, 0, 0, 2)))
     for finding in findings:
         style = STYLES[finding["severity"]]
-        head = f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}"
-        line = Text.assemble(
-            (head, f"bold {style}"), (f" ({finding['layer']})", style), f" {visible(finding['message'])}"
-        )
+        line = Text(f"{MARKS[finding['severity']]} {finding['code']} {finding['name']}", f"bold {style}")
+        line = Text.assemble(line, (f" ({finding['layer']})", style), f" {visible(finding['message'])}")
         console.print(Padding(line, (0, 0, 0, 2)))
     return right
 
@@ -165,17 +148,13 @@ def _compare_vendor(console: Screen) -> int:
         "their vendor of Kimi K2 makes faults that users have reported\n",
         soft_wrap=True,
     )
-    shown = [
-        (
-            f"{score.succeeded:,} ({score.share:.0%})",
-            f"{score.refused:,}",
-            f"{score.finishes['tool_calls']:,}",
-            f"{score.finishes['stop']:,}",
-        )
-        for score in (without, repaired)
-    ]
-    heads = [Text(head, "dim") for head in ("", "without wirelint", f"with {_REPAIRS}")]
-    console.print_lines(in_columns([heads, *zip(_COMPARED, *shown, strict=True)], {1, 2}))
+    both = without, repaired
+    rows: list[list[Text | str]] = [[Text(head, "dim") for head in ("", "without wirelint", f"with {_REPAIRS}")]]
+    rows.append(["calls that succeeded", *(f"{score.succeeded:,} ({score.share:.0%})" for score in both)])
+    rows.append(["calls the client could not run", *(f"{score.refused:,}" for score in both)])
+    ends = ("tool_calls", "stop")
+    rows += [[f"replies that end with {end}", *(f"{score.finishes[end]:,}" for score in both)] for end in ends]
+    console.print_lines(in_columns(rows, {1, 2}))
     made = ", ".join(f"{name} {count:,}" for name, count in repaired.repairs.most_common())
     console.print(
         f"\n[dim]fixes:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True

@@ -18,7 +18,7 @@ from wirelint.capture.redact import new_key, redacted
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
-from wirelint.cli.options import Selection, force_option, inform, jobs_option, paths_argument, rule_options
+from wirelint.cli.options import Selection, inform
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted
@@ -28,24 +28,7 @@ _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", 
 _SHOWN = 3
 
 
-@guided("export")
-@paths_argument
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT",
-    help="The file to write; for tables, the folder.",
-)  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["har", "mitm", "jsonl", "parquet"]),
-    help="Format of OUT; by default from its suffix: .har, .mitm (.flow), .jsonl.",
-)  # fmt: skip
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the exchange with this id, or beginning of one.")
-@click.option("--with", "having", multiple=True, metavar="RULE", help="Only exchanges with a finding of this rule.")
-@click.option(
-    "--severity", type=click.Choice(get_args(Severity)), help="Only exchanges with a finding of this severity or worse."
-)
-@rule_options(policy=True)
-@jobs_option
-@force_option
+@guided("export", severity={"choices": get_args(Severity)})
 def export(
     paths: tuple[str, ...],
     output: Path,
@@ -71,12 +54,9 @@ def export(
     worth = SEVERITIES[: SEVERITIES.index(severity) + 1] if severity is not None else ()
 
     def is_chosen(checked: Checked) -> bool:
-        findings = checked.findings
-        return (
-            (not ids or checked.record.id.startswith(ids))
-            and (not names or any(finding.name in names for finding in findings))
-            and (not worth or any(finding.severity in worth for finding in findings))
-        )
+        has_rule = not names or any(finding.name in names for finding in checked.findings)
+        is_worth = not worth or any(finding.severity in worth for finding in checked.findings)
+        return has_rule and is_worth and (not ids or checked.record.id.startswith(ids))
 
     total = count = 0
     found: Counter[str] = Counter()
@@ -143,8 +123,8 @@ def _write_file(write: Callable[[BinaryIO, Iterator[Checked]], None], path: Path
 
 def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
     for checked in items:
-        old = checked.record.annotations
-        kept = {name: item for name, item in old.items() if name not in ("prior", "expect")}
+        annotations = checked.record.annotations.items()
+        kept = {name: item for name, item in annotations if name not in ("prior", "expect")}
         out.write(encode(dataclasses.replace(checked.record, annotations=kept), _annotations(checked)))
 
 
@@ -169,8 +149,4 @@ def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
         out.write(flow_of(checked.record, made.comment, made.marker, made.metadata))
 
 
-_WRITERS: dict[str, Callable[[BinaryIO, Iterator[Checked]], None]] = {
-    "har": _write_har,
-    "mitm": _write_flows,
-    "jsonl": _write_lines,
-}
+_WRITERS = {"har": _write_har, "mitm": _write_flows, "jsonl": _write_lines}

@@ -23,17 +23,7 @@ from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, size_of
-from wirelint.cli.options import (
-    Selection,
-    complete_paths,
-    fix_options,
-    force_option,
-    format_option,
-    inform,
-    jobs_option,
-    paths_argument,
-    rule_options,
-)
+from wirelint.cli.options import Selection, inform
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
@@ -58,20 +48,7 @@ class _Job:
     target: Path | None = None
 
 
-@guided("fix")
-@paths_argument
-@click.option(
-    "-o", "--output", metavar="OUT", shell_complete=complete_paths,
-    help="Where to write the fixed captures; - is standard output.",
-)  # fmt: skip
-@click.option("--diff", is_flag=True, help="Print the changes as unified diffs and write nothing.")
-@fix_options
-@rule_options(policy=True, limits=True)
-@click.option("--statistics", is_flag=True, help="Print counts per rule instead of the remaining findings.")
-@format_option(list(FORMATS), "Format of the remaining findings.")
-@jobs_option
-@force_option
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even if findings remain.")
+@guided("fix", output_format={"choices": list(FORMATS)})
 def fix(
     paths: tuple[str, ...],
     output: str | None,
@@ -101,12 +78,11 @@ def fix(
         selection.fixing, unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history
     )
     rules = load()
-    allowed = rules.default.permit
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
     try:
         with Bar(paths, "fixing") as bar, Workers(jobs, bar, load) as workers:
-            run = _Run(rules, FixStatistics(allowed), writer, diff, bar, workers)
+            run = _Run(rules, FixStatistics(rules.default.permit), writer, diff, bar, workers)
             written = run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
@@ -148,7 +124,12 @@ class _Run:
         if output == _STDIO:
             if folder:
                 raise click.UsageError("several captures cannot go to standard output; name a folder: -o OUT")
-            return self._write_to_stdout(paths[0])
+            with tempfile.TemporaryDirectory(prefix="wirelint-fix-") as scratch:
+                made = Path(scratch, "out")
+                if all(self._fixed([_Job(paths[0], target=made)])):
+                    with made.open("rb") as file:
+                        shutil.copyfileobj(file, sys.stdout.buffer)
+            return ""
         target = Path(output)
         _keep_apart(paths, target)
         jobs = list(_jobs(paths))
@@ -163,14 +144,6 @@ class _Run:
         others = sum(map(_count, paths)) - count
         left_out = f"; {counted(others, 'other file')} left out" if others > 0 else ""
         return f"wrote {output}: {counted(count, 'capture')}{left_out}"
-
-    def _write_to_stdout(self, path: str) -> str:
-        with tempfile.TemporaryDirectory(prefix="wirelint-fix-") as scratch:
-            made = Path(scratch, "out")
-            if all(self._fixed([_Job(path, target=made)])):
-                with made.open("rb") as file:
-                    shutil.copyfileobj(file, sys.stdout.buffer)
-        return ""
 
     def _fixed(self, jobs: Sequence[_Job]) -> Iterator[bool]:
         """Fix captures. Yield True for each that is written, False if nothing of it can be read."""
@@ -285,11 +258,8 @@ def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
     out = target.resolve()
     for path in paths:
         source = Path(path).resolve()
-        if (
-            path != _STDIO
-            and not storage.is_url(path)
-            and (out == source or source in out.parents or out in source.parents)
-        ):
+        overlaps = out == source or source in out.parents or out in source.parents
+        if path != _STDIO and not storage.is_url(path) and overlaps:
             raise click.UsageError(f"{target} and {path} overlap; nothing is fixed in place, name another output")
 
 

@@ -58,10 +58,8 @@ class Totals:
     memory: int = 0
 
     def add(self, other: Totals) -> None:
-        self.exchanges += other.exchanges
-        self.files += other.files
-        self.severities += other.severities
-        self.problems += other.problems
+        for name in ("exchanges", "files", "severities", "problems"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.memory = max(self.memory, other.memory)
 
 
@@ -108,11 +106,11 @@ def check_on_ray(
         tasks = [_Task(one, *_named(one, rules, selection), output, folder, key) for one in units]
         left = []
         for task in tasks:
-            record = _record_of(task)
-            if record is not None and record[0] == task.fingerprint:
-                totals.add(record[2])
-            else:
-                left.append(task)
+            match _record_of(task):
+                case (task.fingerprint, _, before):
+                    totals.add(before)
+                case _:
+                    left.append(task)
         totals.memory = 0
         if left:
             _connect(ray, address, jobs)
@@ -187,9 +185,6 @@ def _explained(task: _Task, error: Exception) -> str:
     if type(error).__name__ in ("WorkerCrashedError", "OutOfMemoryError"):
         text = "the worker was killed several times, for example for lack of memory; give the nodes more"
     return printable(f"{place}: not checked: {text[:200]} (run the command again for the rest)")
-
-
-# --- the output -------------------------------------------------------------------------------------------------------
 
 
 def _named(partition: Partition, rules: Scopes, selection: Selection) -> tuple[str, str]:

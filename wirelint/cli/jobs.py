@@ -1,7 +1,9 @@
 """Work on captures: in several processes (`--jobs`), with a progress bar on stderr if that is a terminal.
 
 Theory of operation. The unit of work is a partition of the captures (`capture.offline`), so the results do not depend on
-the number of processes.
+the number of processes. A worker loads the rules itself, since modules of rules cannot be pickled. It writes the results
+of a task to a temporary file, and this process reads these files in order, so that results wait on disk instead of in
+memory. Ctrl-C reaches this process only, which then ends its workers.
 
 The bar's total is the size of all files. The part done is exact between two files, and estimated within one by the bodies
 of the records read from it. The bar is drawn when a record has been read, at most ten times a second, and removed before
@@ -13,11 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, TypeVar
 
 import click
@@ -32,14 +39,18 @@ from wirelint.settings import Scopes
 from wirelint.view.screen import Screen
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from multiprocessing.process import BaseProcess
     from multiprocessing.sharedctypes import SynchronizedArray
 
     from rich.progress import Progress
 
     from wirelint.cli.judge import Judge
-    from wirelint.cli.pool import Emit, Pool, Work
 
 T = TypeVar("T")
+Emit = Callable[[Any], None]
+Work = Callable[[Scopes, T, Emit, Report], None]
+"""Function that works on a task in a worker: (rules, task, receiver of results, receiver of failures)."""
 
 
 class _HasRecord(Protocol):
@@ -54,7 +65,7 @@ Counts: TypeAlias = "SynchronizedArray[float] | list[float]"
 
 _PATIENCE = 0.7
 """Seconds in which a command may end without a bar."""
-_PAUSE = 0.1
+_PAUSE = _POLL = 0.1
 _PER_BYTE = 2.0
 """Bytes of a file for each byte of the bodies in it: heads, escapes, arrivals, findings."""
 
@@ -62,11 +73,10 @@ _PER_BYTE = 2.0
 class Meter:
     """Adds records to counts. The bytes of a file are estimated by the bodies, up to its size, until the file is done."""
 
-    def __init__(self, counts: Counts | None) -> None:
+    def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self._source: str | None = None
-        self._size = 0
-        self._read = 0.0
+        self._size, self._read = 0, 0.0
 
     def add(self, record: Record) -> None:
         """Count a record of the next file or of the same one."""
@@ -84,8 +94,6 @@ class Meter:
             self._done(0, self._size - self._read)
 
     def _done(self, records: int, size: float) -> None:
-        if self._counts is None:
-            return
         with contextlib.nullcontext() if isinstance(self._counts, list) else self._counts.get_lock():
             self._counts[0] += records
             self._counts[1] += size
@@ -218,7 +226,7 @@ _SMALL = 16 << 20
 """Bytes of captures for which one process is as fast: workers need 0.6 s to start, in which it checks 3 MB."""
 
 
-class Workers:
+class Workers(contextlib.ExitStack):
     """The processes of a command: `with Workers(jobs, bar, load) as workers: for item in workers.checked(rules): …`.
 
     `jobs` is the option; None stands for the number of cores, or 1 for small captures. `load` returns the rules in a
@@ -226,6 +234,7 @@ class Workers:
     """
 
     def __init__(self, jobs: int | None, bar: Bar, load: Callable[[], Scopes], *, interleaved: bool = False) -> None:
+        super().__init__()
         self._bar, self._load = bar, load
         self._partitions = list(partitions(bar.files, size_of, interleaved=interleaved))
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -234,13 +243,6 @@ class Workers:
             self.processes = 1
         else:
             self.processes = min(jobs or cores, max(len(self._partitions), len(set(bar.files))))
-        self._open = contextlib.ExitStack()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
 
     def checked(self, rules: Scopes, change: Change = iter, *, outline: bool = False) -> Iterator[Checked | Problem]:
         """Check the captures of the bar. Yield the results in the order of the captures.
@@ -264,15 +266,37 @@ class Workers:
 
     def results(self, work: Work[T], tasks: Iterable[T]) -> Iterator[Any]:
         """Work on tasks in the worker processes. Yield their results in the order of the tasks. Raises OSError."""
-        return self._pool.results(work, tasks)
+        import multiprocessing  # with its pool 15 ms, which small captures do not need
+        from concurrent.futures import ProcessPoolExecutor, wait
 
-    @cached_property
-    def _pool(self) -> Pool:
-        from wirelint.cli.pool import Pool  # 15 ms, which small captures do not need
+        def end() -> None:  # at once: the workers are idle, or their results are not needed any more
+            for process in multiprocessing.active_children():
+                process.terminate()
+            executor.shutdown(cancel_futures=True)
 
-        pool = Pool(self.processes, self._load, self._bar)
-        self._open.callback(pool.close)
-        return pool
+        context = multiprocessing.get_context("spawn")
+        self._bar.counts = counts = context.Array("d", 2)
+        folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="wirelint-jobs-")))
+        executor = ProcessPoolExecutor(self.processes, context, _begin, (self._load, counts))
+        self.callback(end)
+        begun: list[tuple[Path, Future[None]]] = []
+        for number, task in enumerate(tasks):
+            path = folder / f"{number}.out"
+            with _interrupts_later():
+                begun.append((path, executor.submit(_run, work, task, path)))
+            self._bar.tick()
+        for path, future in begun:
+            while not wait([future], _POLL).done:
+                self._bar.tick()
+            _require_success(future)
+            with path.open("rb") as file, contextlib.suppress(EOFError):
+                while True:
+                    item = pickle.load(file)
+                    if isinstance(item, _Failure):
+                        self._bar.inform(item.text)
+                    else:
+                        yield item
+            path.unlink()
 
     def batches(self, items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
         """Group items into tasks of at most a tenth of a worker's share, since a task costs 2 ms."""
@@ -294,3 +318,76 @@ def _check(
     for partition in batch:
         for item in partition.check(rules, report, change):
             emit(item.outline if outline and isinstance(item, Checked) else item)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A failure in a worker, as a message for the user."""
+
+    text: str
+
+
+def _require_success(future: Future[None]) -> None:
+    """Raise OSError of a task that has ended, and click.ClickException for other failures of its process."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        future.result()
+    except OSError:
+        raise
+    except BrokenProcessPool as error:
+        message = "a worker process ended before its work was done, for example for lack of memory; lower --jobs"
+        raise click.ClickException(message) from error
+    except Exception as error:
+        message = f"a worker process failed: {type(error).__name__}: {error}; use --jobs 1"
+        raise click.ClickException(message) from error
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold back Ctrl-C. Processes that start meanwhile never get it: they inherit the mask of signals."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- in a worker ------------------------------------------------------------------------------------------------------
+
+_rules: list[Scopes] = []
+_counts: list[Counts] = []
+
+
+def _begin(load: Callable[[], Scopes], counts: Counts) -> None:
+    """Prepare a worker: load the rules, and end with the parent process, even if that is killed."""
+    from multiprocessing import parent_process
+
+    if not hasattr(signal, "pthread_sigmask"):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _rules.append(load())
+    _counts.append(counts)
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _run(work: Work[T], task: T, path: Path) -> None:
+    meter = Meter(_counts[0])
+    with path.open("wb") as file:
+
+        def emit(item: object) -> None:
+            pickle.dump(item, file)
+            if isinstance(item, Checked):
+                meter.add(item.record)
+
+        work(_rules[0], task, emit, lambda culprit, error: pickle.dump(_Failure(failure_text(culprit, error)), file))
+    meter.close()

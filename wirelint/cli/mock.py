@@ -13,15 +13,12 @@ import orjson
 from rich.text import Text
 
 from wirelint.cli import guided
-from wirelint.cli.options import format_option
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
 from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
 from wirelint.view.screen import hung
-
-_MILLISECONDS = click.FloatRange(0, 60_000)
 
 
 class MockError(click.ClickException):
@@ -31,32 +28,6 @@ class MockError(click.ClickException):
 
 
 @guided("mock")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
-@click.option(
-    "--fault",
-    "faults",
-    multiple=True,
-    metavar="NAME[=SHARE][+OPTION...]",
-    help="Fault to play: xml-leak+dialect=kimi_k2. Several take turns; xml-leak=0.2 is in one reply of five.",
-)
-@click.option(
-    "--scenario", type=click.Path(path_type=Path), metavar="FILE", help="Which reply to give to which request, in TOML."
-)
-@click.option("--list", "listing", is_flag=True, help="Print the faults with their modes and APIs, and exit.")
-@format_option(["text", "json"], "Format of the list.")
-@click.option("--delay", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds before a reply begins.")
-@click.option("--pace", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds between events.")
-@click.option(
-    "--chunk", default=0, metavar="BYTES", type=click.IntRange(0), help="Cut bodies into network chunks of this size."
-)
-@click.option("--seed", type=int, help="Seed of the replies; by default that of the scenario, else 0.")
-@click.option(
-    "--tls",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Speak HTTPS with the certificate and the key in this PEM file.",
-)
 def mock(
     host: str,
     port: int,
@@ -89,7 +60,7 @@ def mock(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     try:
-        served = serve(
+        with serve(
             *faults,
             scenario=scenario,
             seed=seed,
@@ -99,8 +70,7 @@ def mock(
             host=host,
             port=port,
             tls=_tls(tls),
-        )
-        with served as vendor:
+        ) as vendor:
             click.echo(f"wirelint mock listening on {vendor.url}")
             # Not an endless wait: on Windows a signal handler runs only after a wait ends.
             while not stop.wait(0.5):
@@ -164,17 +134,11 @@ def _apis(fault: Fault) -> list[str]:
 
 
 def _rows() -> list[dict[str, object]]:
-    return [
-        {
-            "name": name,
-            "summary": fault.doc,
-            "modes": list(fault.modes),
-            "options": sorted(fault.takes),
-            "streams_only": fault.stream,
-            "apis": _apis(fault),
-        }
-        for name, fault in FAULTS.items()
-    ]
+    rows: list[dict[str, object]] = []
+    for name, fault in FAULTS.items():
+        words = {"name": name, "summary": fault.doc, "modes": list(fault.modes), "options": sorted(fault.takes)}
+        rows.append({**words, "streams_only": fault.stream, "apis": _apis(fault)})
+    return rows
 
 
 _OPTION_HELP = {"dialect": " | ".join(MARKUP), "place": "content | reasoning", "seconds": "N", "status": "N"}

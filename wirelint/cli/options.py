@@ -1,28 +1,33 @@
-"""Options that several commands share: paths, the choice of rules, output; their completion; and messages on stderr."""
+"""The parameters of commands, made from help.toml; the choice of rules; completion; output; and messages on stderr."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from wirelint.capture.readers.storage import place_of
+from wirelint.cli import help_texts
 from wirelint.registry import Registry, RuleError, shipped_names
 from wirelint.rule import Limits
 from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, find, load_rules, split
 from wirelint.settings import load as load_config
 from wirelint.text.escaping import guarded
+
+if TYPE_CHECKING:
+    from wirelint.cli.judge import Judge
 
 Command = Callable[..., Any]
 JUDGE_KEY = "WIRELINT_JUDGE_KEY"
@@ -30,9 +35,6 @@ JUDGE_KEY = "WIRELINT_JUDGE_KEY"
 _MOST = 500
 """Exchanges of a capture that are read for completion, while the user waits."""
 _TIMES = tuple(field.name for field in fields(Limits))
-
-
-# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def inform(message: str) -> None:
@@ -48,12 +50,6 @@ def failure_text(culprit: str, error: Exception) -> str:
 def inform_failure(culprit: str, error: Exception) -> None:
     """Print the failure of a rule or of a reader."""
     inform(failure_text(culprit, error))
-
-
-# --- shell completion -------------------------------------------------------------------------------------------------
-
-
-complete_paths = click.Path().shell_complete
 
 
 def complete_rules(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -80,9 +76,6 @@ def complete_exchanges(ctx: click.Context, _param: click.Parameter, incomplete: 
     return []
 
 
-# --- the choice of rules ----------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Selection:
     """The rules that options and configuration choose. Errors have a message of one line."""
@@ -98,10 +91,7 @@ class Selection:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker process, perhaps on another machine, needs to load the rules: they cannot be pickled."""
-        return {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            "configuration": self.configuration,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"configuration": self.configuration}
 
     def scopes(self) -> Scopes:
         """Return the rules in force. A selector option may hold several names separated by commas."""
@@ -118,13 +108,8 @@ class Selection:
         config = self.configuration
         if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
             config = replace(config, layer=replace(config.layer, fix="safe"))
-        given = replace(
-            self._layer(),
-            fix="unsafe" if unsafe else None,
-            fixable=split(fixable) or None,
-            unfixable=split(unfixable) or None,
-            clean_history=clean_history,
-        )
+        given = replace(self._layer(), fix="unsafe" if unsafe else None, clean_history=clean_history)
+        given = replace(given, fixable=split(fixable) or None, unfixable=split(unfixable) or None)
         return self._scopes(config, given)
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
@@ -161,132 +146,91 @@ class Selection:
         return config.scopes(registry, given, dict(self.times))
 
 
-def _rule_option(name: str, text: str) -> Callable[[Command], Command]:
-    return click.option(name, multiple=True, metavar="RULE", shell_complete=complete_rules, help=text)
+# --- parameters of commands -------------------------------------------------------------------------------------------
 
 
-folders_option = click.option(
-    "--rules", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
-    help="Folder with your own rules, in addition to the shipped ones.",
-)  # fmt: skip
-policy_option = click.option(
-    "--policy", type=click.Path(path_type=Path), metavar="FILE",
-    help="Apply the argument policies in this TOML file.",
-)  # fmt: skip
-_RULES = (
-    _rule_option("--select", "Run only these rules: names, codes, code prefixes or ALL."),
-    _rule_option("--extend-select", "Also run these rules, which the configuration leaves out."),
-    _rule_option("--ignore", "Leave out these rules: names, codes or code prefixes."),
-    folders_option,
-    click.option(
-        "--config", type=click.Path(path_type=Path), metavar="FILE",
-        help="Configuration file instead of the nearest wirelint.toml or pyproject.toml.",
-    ),
-    click.option("--isolated", is_flag=True, help="Read no configuration."),
-)  # fmt: skip
+_TYPES: Mapping[str, Any] = {
+    "path": click.Path(path_type=Path),
+    "place": place_of,
+    "raw": click.UNPROCESSED,
+    "int": int,
+}
+_CLASSES: Mapping[str, Callable[..., click.ParamType[Any]]] = {
+    "FloatRange": click.FloatRange,
+    "IntRange": click.IntRange,
+    "Path": functools.partial(click.Path, path_type=Path),
+}
+_COMPLETIONS = {"paths": click.Path().shell_complete, "rules": complete_rules, "exchanges": complete_exchanges}
 
 
-_LIMITS = tuple(
-    click.option(
-        f"--{name}", type=click.FloatRange(0, min_open=True), default=getattr(Limits(), name), show_default=True,
-        metavar="SECONDS", help=text,
-    )
-    for name, text in (
-        ("stall", "Report streams silent for longer than this."),
-        ("burst", "Report streams that arrive all at once after a silence longer than this."),
-        ("hang", "Report requests without a response for longer than this."),
-    )
-)  # fmt: skip
+def parameters(command: str, given: Mapping[str, Mapping[str, Any]]) -> list[click.Parameter]:
+    """Return the arguments and options of a command, which help.toml lists. `given`: further members, by parameter."""
+    shared, listed = help_texts()["params"], help_texts()[command].get("params", {})
+    names = ((name, own) for key, own in listed.items() for name in _spread(key))
+    return [_parameter(name, {**shared.get(name, {}), **own, **given.get(name, {})}) for name, own in names]
 
 
-def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Command], Command]:
-    """Add the options that choose rules; the command receives them as one argument, `selection`."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def call(**given: Any) -> Any:
-            source = click.get_current_context().get_parameter_source
-            times = {name: given.pop(name) for name in _TIMES if limits}
-            chosen = {field.name: given.pop(field.name) for field in fields(Selection) if field.name in given}
-            set_ = tuple((name, time) for name, time in times.items() if source(name) is ParameterSource.COMMANDLINE)
-            return command(selection=Selection(**chosen, times=set_), **given)
-
-        options = (*_RULES, *((policy_option,) if policy else ()), *(_LIMITS if limits else ()))
-        for option in reversed(options):
-            call = option(call)
-        return call
-
-    return decorate
+def _spread(key: str) -> Iterator[str]:
+    """Yield the parameters of a set such as `@rules`; a parameter stands for itself."""
+    if not key.startswith("@"):
+        yield key
+        return
+    for one in help_texts()["sets"][key[1:]]:
+        yield from _spread(one)
 
 
-def fix_options(command: Command) -> Command:
-    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history/--keep-history`."""
-    for option in (
-        click.option(
-            "--clean-history/--keep-history", default=None,
-            help="With unsafe fixes, remove leaked markup from earlier turns, or keep it there. Default: remove.",
-        ),
-        _rule_option("--unfixable", "Do not fix findings of these rules."),
-        _rule_option("--fixable", "Fix only findings of these rules: names, codes, prefixes."),
-        click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what the client will do."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+def _parameter(name: str, members: dict[str, Any]) -> click.Parameter:
+    flags = members.pop("flags", f"--{name.replace('_', '-')}").split()
+    kind, choices = members.pop("type", None), members.pop("choices", None)
+    match kind:
+        case str():
+            kind = _TYPES[kind]
+        case dict():
+            ((class_, arguments),) = kind.items()
+            kind = _CLASSES[class_](**arguments)
+    members["type"] = kind if choices is None else click.Choice(choices)
+    members["shell_complete"] = _COMPLETIONS.get(members.pop("complete", ""))
+    if members.pop("unset", False):
+        members["default"] = None
+    if name in _TIMES:
+        members["default"] = getattr(Limits(), name)
+    if members.pop("argument", False):
+        return click.Argument([name], **members)
+    return click.Option([*flags, name], **members)
 
 
-def judge_options(*, fails: bool = False) -> Callable[[Command], Command]:
-    """Add `--judge` and its options; the command receives them as one argument, `judge`. `fails`: also `--judge-fails`."""
-    ask = (
-        f"Ask the OpenAI-compatible endpoint at URL about replies that the rules leave open. Its key is in {JUDGE_KEY}."
-    )
-    most = "Most calls of the endpoint; answers in the cache are free."
-    options = (
-        click.option("--judge", metavar="URL", help=ask),
-        click.option("--judge-model", default="default", show_default=True, metavar="NAME", help="The model to ask."),
-        click.option("--judge-budget", type=click.IntRange(0), default=50, show_default=True, metavar="N", help=most),
-        click.option("--judge-fails", is_flag=True, help="Count the findings of the judge for the exit status."),
-    )
+def collected(command: Command) -> Command:
+    """Return a function of the parameters of a command that makes its arguments `selection` and `judge` of theirs."""
+    wanted = inspect.signature(command).parameters
 
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def call(
-            judge: str | None, judge_model: str, judge_budget: int, judge_fails: bool = False, **given: Any
-        ) -> Any:
-            if judge is None and (judge_fails or judge_model != "default"):
-                raise click.UsageError("--judge-model and --judge-fails need --judge URL")
-            if judge is None:
-                return command(judge=None, **given)
-            from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
+    @functools.wraps(command)
+    def call(**given: Any) -> Any:
+        for name, collect in (("selection", _collect_selection), ("judge", _collect_judge)):
+            if name in wanted:
+                given[name] = collect(given)
+        return command(**given)
 
-            return command(judge=Judge(judge, judge_model, judge_budget, fails=judge_fails), **given)
-
-        for option in reversed(options if fails else options[:-1]):
-            call = option(call)
-        return call
-
-    return decorate
+    return call
 
 
-# --- input and output -------------------------------------------------------------------------------------------------
+def _collect_selection(given: dict[str, Any]) -> Selection:
+    source = click.get_current_context().get_parameter_source
+    times = {name: given.pop(name) for name in _TIMES if name in given}
+    chosen = {field.name: given.pop(field.name) for field in fields(Selection) if field.name in given}
+    set_ = tuple((name, time) for name, time in times.items() if source(name) is ParameterSource.COMMANDLINE)
+    return Selection(**chosen, times=set_)
 
 
-paths_argument = click.argument(
-    "paths", type=place_of, nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths
-)
-occurrences_option = click.option(
-    "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."
-)
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(1), metavar="N",
-    help="Processes that share the files. Default: one for each core; 1 for small captures.",
-)  # fmt: skip
-output_option = click.option("-o", "--output", metavar="FILE", help="Write the results to this file.")
-force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
+def _collect_judge(given: dict[str, Any]) -> Judge | None:
+    url, model, budget = (given.pop(name) for name in ("judge", "judge_model", "judge_budget"))
+    fails = given.pop("judge_fails", False)
+    if url is None and (fails or model != "default"):
+        raise click.UsageError("--judge-model and --judge-fails need --judge URL")
+    if url is None:
+        return None
+    from wirelint.cli.judge import Judge  # the library of HTTP clients, which few runs need
 
-
-def format_option(names: Sequence[str], text: str = "Format of the output.") -> Callable[[Command], Command]:
-    """Add `--output-format`; the first name is the default."""
-    return click.option("--output-format", type=click.Choice(names), default=names[0], show_default=True, help=text)
+    return Judge(url, model, budget, fails=fails)
 
 
 @contextlib.contextmanager

@@ -46,8 +46,8 @@ from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
 from wirelint.cli import guided
 from wirelint.cli.judge import NoRedirect
-from wirelint.cli.options import Selection, inform, inform_failure, paths_argument
-from wirelint.cli.report import print_comparison, score_options
+from wirelint.cli.options import Selection, inform, inform_failure
+from wirelint.cli.report import print_comparison
 from wirelint.engine import Engine
 from wirelint.fix import Edit
 from wirelint.jsonvalues import decode_json, decode_object
@@ -66,9 +66,7 @@ from wirelint.view.screen import Screen
 from wirelint.wire.content_coding import decoder
 
 _TARGETS: Mapping[str, Any] = load("apis")["targets"]
-_HEADERS = frozenset(
-    {"content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta", "http-referer", "x-title"}
-)
+_HEADERS = {"content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta", "http-referer", "x-title"}
 """Headers that are sent as captured. Others name the client, its network or its account."""
 _OPENAI = {
     "openai.chat": "/chat/completions",
@@ -81,9 +79,7 @@ _ALIKE = frozenset({"openai.chat", "mistral.chat"})
 _KEY_HEADERS = {"anthropic.messages": "x-api-key", "google.generate_content": "x-goog-api-key"}
 _TAIL = re.compile(r"/(?:v\d\w*/(?!.*/v\d\w*/)|api/(?:chat|generate)$|model/).*")
 """The path of an API below a base URL: `/v1/messages`, `/v1beta/models/NAME:generateContent`, `/api/chat`."""
-_ENDPOINT = re.compile(
-    r"/(?:completions|responses|messages|chat|generate|converse(?:-stream)?)$|:\w*[gG]enerateContent$"
-)
+_ENDPOINT = re.compile(r"/(completions|responses|messages|chat|generate|converse(-stream)?)$|:\w*[gG]enerateContent$")
 """The end of a URL that is no base URL, since it names one API."""
 _MODEL_IN_PATH = re.compile(r"(/(?:models?|deployments)/)([^/:]+)")
 _MARK = b"[redacted:"
@@ -137,31 +133,7 @@ def _read_budgets(_ctx: click.Context, _param: click.Parameter, values: tuple[st
     return limits
 
 
-@guided("replay")
-@paths_argument
-@click.option(
-    "--to", "target", required=True, metavar="URL", help="Base URL of the target: https://openrouter.ai/api/v1."
-)
-@click.option("--model", metavar="NAME", help="The model to name in all requests; by default the captured ones.")
-@click.option(
-    "--samples", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times to send each request."
-)
-@click.option("--rate", type=click.FloatRange(0, min_open=True), metavar="N", help="Most requests a minute.")
-@click.option(
-    "--budget", "limits", callback=_read_budgets, multiple=True, metavar="N|$N",
-    help="Most requests of this run, or most money, as in --budget '$2.50'; may be given twice.",
-)  # fmt: skip
-@click.option("--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Most open requests.")
-@click.option(
-    "--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, metavar="SECONDS",
-    help="Give up a request after this time without a byte.",
-)  # fmt: skip
-@click.option("--key-env", metavar="NAME", help="The environment variable with the target's key.")
-@click.option(
-    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-    help="Folder of the new capture; by default replays/HOST-MODEL. A second run continues there.",
-)  # fmt: skip
-@score_options
+@guided("replay", limits={"callback": _read_budgets})
 def replay(
     paths: tuple[str, ...],
     target: str,
@@ -270,14 +242,12 @@ class _Plan:
                 try:
                     jobs += self._jobs(item)
                 except _UnservedError as error:
-                    unserved[error.api] += 1
+                    unserved[str(error)] += 1
         shown = ", ".join(f"{api} ({count})" for api, count in unserved.items())
         if unserved and not jobs:
             served = f"it serves {', '.join(self._served)}" if self._served else f"{self._base} is of another API"
-            raise click.ClickException(
-                f"the requests are of {shown}, and {self._host} does not serve that; {served}: choose another --to, "
-                "since requests are not converted"
-            )
+            lack = f"the requests are of {shown}, and {self._host} does not serve that; {served}"
+            raise click.ClickException(f"{lack}: choose another --to, since requests are not converted")
         if unserved:
             self.skipped[f"of an API that {self._host} does not serve: {shown}"] += unserved.total()
         if not jobs and not self.problems:
@@ -341,11 +311,7 @@ class _Plan:
 
 
 class _UnservedError(Exception):
-    """The target does not serve an API."""
-
-    def __init__(self, api: str) -> None:
-        super().__init__(api)
-        self.api = api
+    """The target does not serve an API, whose name is the argument."""
 
 
 def _with_model(body: bytes, url: str, model: str) -> tuple[bytes, str]:
@@ -362,9 +328,8 @@ def _require_prices(jobs: Sequence[_Job]) -> None:
     for model, url in dict.fromkeys((job.model, job.url) for job in jobs):
         if cost(Tokens(1, output=1), model, url) is None:
             where = urlsplit(url).hostname
-            raise click.UsageError(
-                f"--budget: no price is known for {printable(model)} at {where}; give a number of requests"
-            )
+            lack = f"no price is known for {printable(model)} at {where}"
+            raise click.UsageError(f"--budget: {lack}; give a number of requests")
 
 
 # --- earlier runs -----------------------------------------------------------------------------------------------------
@@ -522,7 +487,7 @@ class _Run:
     def _is_spent(self) -> bool:
         requests, money = self._budget.requests, self._budget.money
         if requests is not None and self._sent >= requests:
-            self._limit = f"the budget of {counted(int(requests), 'request')} is used up"
+            self._limit = f"the budget of {counted(requests, 'request')} is used up"
         elif money is not None and self.spending.cost >= money:
             self._limit = f"the budget of {dollars(money)} is used up"
         return bool(self._limit)

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import click
 import orjson
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import storage
-from wirelint.capture.readers.storage import place_of
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
-from wirelint.cli.options import (
-    Selection,
-    format_option,
-    inform,
-    jobs_option,
-    judge_options,
-    occurrences_option,
-    paths_argument,
-    rule_options,
-)
+from wirelint.cli.options import Selection, inform
 from wirelint.model import Json
 from wirelint.prices import CURE, price_table
 from wirelint.text.escaping import counted
@@ -37,19 +28,10 @@ if TYPE_CHECKING:
     from wirelint.cli.judge import Judge
 
 _HEAD = 64
+_OF_TABLES = "findings of tables are those of their export; tables have no bodies, so no prompts are shown"
 
 
 @guided("report")
-@paths_argument
-@click.option(
-    "-o", "--output", "out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
-    metavar="FILE", help="The file to write.",
-)  # fmt: skip
-@click.option("--title", default="", metavar="TEXT", help="Title of the page; by default the names of the captures.")
-@rule_options(policy=True, limits=True)
-@occurrences_option
-@jobs_option
-@judge_options()
 def report(
     paths: tuple[str, ...],
     out: Path,
@@ -77,8 +59,7 @@ def report(
         raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error
     if not written.exchanges:
         raise click.ClickException(f"no exchange to report; {out} is not written")
-    size = written.size
-    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"
+    shown = f"{written.size / 1e6:.1f} MB" if written.size >= 1e6 else f"{max(written.size / 1e3, 0.1):.1f} kB"
     inform(f"{counted(written.exchanges, 'exchange')}, {written.affected} with findings ({shown})")
     click.echo(out)
     return 2 if written.problems else 0
@@ -102,19 +83,6 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
         raise click.ClickException(f"{out}: not an HTML page, and it would be overwritten; choose another -o")
 
 
-# --- scorecards -------------------------------------------------------------------------------------------------------
-
-
-def score_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of `stats`, `compare` and `replay`: rules, format, side."""
-    command = format_option(["table", "markdown", "json", "svg"])(command)
-    side = click.option(
-        "--side", type=click.Choice(["upstream", "client"]), default="upstream", show_default=True,
-        help="Score what the upstream sent, or what clients received after fixes.",
-    )  # fmt: skip
-    return rule_options()(side(command))
-
-
 def _print_scores(
     output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], found: Sequence[object], documents: Json
 ) -> None:
@@ -131,14 +99,6 @@ def _print_scores(
 
 
 @guided("stats")
-@paths_argument
-@click.option(
-    "--by", type=click.Choice(["model", "conversation", "run", "issue"]), default="model", show_default=True,
-    help="Score models; count tokens and cost of conversations or of files; or list faults, each once.",
-)  # fmt: skip
-@score_options
-@jobs_option
-@judge_options()
 def stats(
     paths: tuple[str, ...],
     by: str,
@@ -156,9 +116,8 @@ def stats(
     """
     if by != "model" and output_format == "svg":
         raise click.UsageError("--output-format svg: only for --by model; choose table, markdown or json")
-    with _Inputs(
-        paths, selection, {"model": "scoring", "issue": "checking"}.get(by, "counting"), jobs, side, judge
-    ) as inputs:
+    verb = {"model": "scoring", "issue": "checking"}.get(by, "counting")
+    with _Inputs(paths, selection, verb, jobs, side, judge) as inputs:
         if by == "issue":
             repeats = Repeats()
             for item in inputs.checked():
@@ -169,11 +128,12 @@ def stats(
             inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
         else:
             _print_counts(inputs, by, output_format)
-        _inform_of_tables(inputs)
-    return 2 if inputs.problems else 0
+        if inputs.tables:
+            inform(_OF_TABLES)
+    return 2 if inputs.bar.problems else 0
 
 
-class _Inputs:
+class _Inputs(ExitStack):
     """The exchanges of captures, and of tables of `wirelint export`. Raises click.UsageError for what tables lack.
 
     `keyed`: with the keys for a comparison. `chosen`: chooses exchanges of the captures. `left_out` counts exchanges that
@@ -192,32 +152,20 @@ class _Inputs:
         keyed: bool = False,
         chosen: Callable[[Iterator[Checked]], Iterator[Checked]] = iter,
     ) -> None:
+        super().__init__()
         self.tables = [path for path in paths if _is_tables(path)]
         if self.tables and (side == "client" or judge is not None):
             option, lack = ("--judge", "texts") if judge is not None else ("--side client", "replies as delivered")
             raise click.UsageError(f"{option}: {self.tables[0]} holds tables, which have no {lack}; name the captures")
         self._selection, self._rules, self._judge = selection, selection.scopes(), judge
         self._is_delivered, self._is_keyed, self._chosen = side == "client", keyed, chosen
-        self._bar = Bar([path for path in paths if path not in self.tables], verb)
-        self._workers = Workers(jobs, self._bar, selection.scopes)
+        self.bar = self.enter_context(Bar([path for path in paths if path not in self.tables], verb))
+        self._workers = self.enter_context(Workers(jobs, self.bar, selection.scopes))
         self.left_out = 0
-
-    def __enter__(self) -> Self:
-        self._workers.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._workers.__exit__(*error)
-        self._bar.hide()
-
-    @property
-    def problems(self) -> int:
-        return self._bar.problems
 
     def checked(self) -> Iterator[Checked]:
         """Yield all exchanges with their findings; those of tables have nothing else."""
-        yield from self._read()
-        yield from (checked for _, checked in self._rows())
+        yield from chain(self._read(), (checked for _, checked in self._rows()))
 
     def seen(self) -> Iterator[scores.Observation]:
         """Yield the figures of all exchanges with a model, and count the others."""
@@ -229,7 +177,7 @@ class _Inputs:
                 yield seen
 
     def _read(self) -> Iterator[Checked]:
-        return self._chosen(self._bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
+        return self._chosen(self.bar.checked(self._workers.checked(self._rules), self._rules, self._judge))
 
     def _rows(self) -> Iterator[tuple[scores.Observation | None, Checked]]:
         if not self.tables:
@@ -239,8 +187,7 @@ class _Inputs:
         except ImportError as error:
             message = f"{self.tables[0]}: tables need DuckDB: pip install 'wirelint[tables]'"
             raise click.ClickException(message) from error
-        in_force = {rule.name for rule in self._rules.everywhere}
-        left_out = self._selection.names(("ALL",)) - in_force
+        left_out = self._selection.names(("ALL",)) - {rule.name for rule in self._rules.everywhere}
         for path in self.tables:
             try:
                 yield from read_tables(path, lambda name: name not in left_out)
@@ -256,18 +203,12 @@ def _is_tables(path: str) -> bool:
         return False
 
 
-def _inform_of_tables(*inputs: _Inputs) -> None:
-    if any(one.tables for one in inputs):
-        inform("findings of tables are those of their export; tables have no bodies, so no prompts are shown")
-
-
 def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
     """Print a scorecard for each model, or tokens and cost of conversations or runs."""
-    documents: list[Json]
     found: Sequence[scores.Card | scores.Bill]
     if by == "model":
         found = cards = scores.cards_of(inputs.seen())
-        documents = [scorecard.card_document(card) for card in cards]
+        documents: Json = [scorecard.card_document(card) for card in cards]
         _print_scores(output_format, lambda: scorecard.score_tables(cards), cards, documents)
     else:
         found = bills = scores.bills_of(inputs.seen(), by)
@@ -282,17 +223,8 @@ def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
 
 
 @guided("compare")
-@click.argument("reference", type=place_of, metavar="REF")
-@click.argument("candidates", type=place_of, nargs=-1, required=True, metavar="CANDIDATE...")
-@score_options
-@jobs_option
 def compare(
-    reference: str,
-    candidates: tuple[str, ...],
-    selection: Selection,
-    side: str,
-    output_format: str,
-    jobs: int | None,
+    reference: str, candidates: tuple[str, ...], selection: Selection, side: str, output_format: str, jobs: int | None
 ) -> int:
     """Compare models with a reference run of the same requests.
 
@@ -322,7 +254,8 @@ def print_comparison(
         _Inputs(paths, selection, "comparing", jobs, side, keyed=True, chosen=candidates) as second,
     ):
         found, unanswered = scores.compare(first.seen(), second.seen())
-    _inform_of_tables(first, second)
+    if first.tables or second.tables:
+        inform(_OF_TABLES)
     compared = [made for made in found if made.pairs]
     if not compared:
         names = ", ".join(references), ", ".join(paths)
@@ -336,4 +269,4 @@ def print_comparison(
             inform(f"{made.model} at {made.provider}: {counted(made.unmatched, 'request')} not in the reference")
     if unanswered:
         inform(f"{counted(unanswered, 'request')} of the reference not in any candidate")
-    return 2 if first.problems or second.problems else 0
+    return 2 if first.bar.problems or second.bar.problems else 0

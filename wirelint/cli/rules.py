@@ -21,7 +21,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from wirelint.cli import WIDTH, guided, help_texts
-from wirelint.cli.options import Selection, complete_rules, folders_option, format_option, rule_options
+from wirelint.cli.options import Selection
 from wirelint.model import Json, Layer
 from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
@@ -43,27 +43,20 @@ def fix_words(rule: Rule) -> str:
     return ", ".join(safeties(rule)) or "none"
 
 
-# --- the catalogue ----------------------------------------------------------------------------------------------------
-
-
 @guided("rules")
-@rule_options()
-@format_option(["table", "json"])
 def rules(selection: Selection, output_format: str) -> None:
     """List the rules, each with a summary."""
     chosen = selection.outlines()
     if output_format == "json":
-        rows = [
-            {
+        rows = []
+        for rule in chosen:
+            names = {
                 "code": rule.code,
                 "name": rule.name,
                 "severity": rule.graded or rule.severity,
                 "layer": rule.layer,
-                "fixes": list(safeties(rule)),
-                "summary": summary(rule),
             }
-            for rule in chosen
-        ]
+            rows.append({**names, "fixes": list(safeties(rule)), "summary": summary(rule)})
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
     console = Screen(sys.stdout)
@@ -86,9 +79,6 @@ def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     for number, (line, text) in enumerate(zip(in_columns(rows), texts, strict=True)):
         yield line
         yield from hung(Text(text.plain, "dim"), width, max(len(row[0]) for row in rows) + 2) if number else ()
-
-
-# --- a manual ---------------------------------------------------------------------------------------------------------
 
 
 class Example(NamedTuple):
@@ -121,19 +111,14 @@ def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
 
 def body_text(body: Json) -> tuple[str, str]:
     """Return the language of a body, `json` or `text`, and its text."""
-    document = body
-    if isinstance(body, str):
-        try:
-            document = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return "text", body
+    try:
+        document = orjson.loads(body) if isinstance(body, str) else body
+    except orjson.JSONDecodeError:
+        return "text", str(body)
     return "json", orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
 @guided("rule")
-@click.argument("name", shell_complete=complete_rules)
-@folders_option
-@click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
 def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     """Print the manual of a rule, by name (xml-leak) or code (LK101), with examples that are run now."""
     found = load_rules(folders).get(name)
@@ -166,28 +151,11 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
         Text(f"{MARKS[finding.severity]} {finding.message}\n  at {place(finding)}", STYLES[finding.severity])
         for finding in example.findings
     ]
-    return Group(
-        Text(title, "bold"),
-        *bodies,
-        *(Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")]),
-    )
+    found = (Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")])
+    return Group(Text(title, "bold"), *bodies, *found)
 
 
-# --- a draft and paths ------------------------------------------------------------------------------------------------
-
-
-@guided("new-rule")
-@click.argument("code")
-@click.argument("name")
-@click.option(
-    "--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True,
-    help="Severity of its findings.",
-)  # fmt: skip
-@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Layer at fault.")
-@click.option(
-    "--folder", type=click.Path(path_type=Path),
-    help="Folder for the rule and its cases; by default the rules of this checkout.",
-)  # fmt: skip
+@guided("new-rule", severity={"choices": SEVERITIES}, layer={"choices": _LAYERS})
 def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
     """Write the first draft of a rule.
 
@@ -226,7 +194,6 @@ def _write(path: Path, text: str) -> None:
 
 
 @guided("where")
-@click.argument("what", type=click.Choice(["addon", "rules", "captures"]))
 def where(what: str) -> None:
     """Print the path of the addon script, of the shipped rules, or of the captures folder."""
     match what:
@@ -242,7 +209,6 @@ def where(what: str) -> None:
 
 
 @guided("docs")
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if something is out of date.")
 def docs(only_check: bool) -> int:
     """Update the generated parts of the documentation."""
     root = shipped("rules").parent
@@ -272,7 +238,7 @@ def _pages(root: Path, rules: Sequence[Rule]) -> Iterator[tuple[Path, str | None
     for page in (*main, *sorted((root / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         yield page, text, refreshed(text)
-    for name, made in rule_pages(rules).items():
+    for name, made in (*((f"{rule.name}.md", _manual_page(rule)) for rule in rules), ("README.md", _index(rules))):
         page = root / "docs" / "rules" / name
         yield page, page.read_text(encoding="utf-8") if page.is_file() else None, made
 
@@ -336,20 +302,7 @@ def _path() -> str:
     return "\n".join(("```", *lines, "```"))
 
 
-_PARTS: dict[str, Callable[[], str]] = {
-    "options": _options,
-    "commands": _commands,
-    "help": _help,
-    "path": _path,
-}
-
-
-# --- pages of rules ---------------------------------------------------------------------------------------------------
-
-
-def rule_pages(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return the pages by file name: one for each rule, and the list of rules."""
-    return {**{f"{rule.name}.md": _manual_page(rule) for rule in rules}, "README.md": _index(rules)}
+_PARTS: dict[str, Callable[[], str]] = {"options": _options, "commands": _commands, "help": _help, "path": _path}
 
 
 def _index(rules: Sequence[Rule]) -> str:
@@ -376,16 +329,12 @@ def _manual_page(rule: Rule) -> str:
     head, _, manual = (inspect.getdoc(rule) or "").partition("\n")
     fix = ", ".join(safeties(rule)) or "none (suggestion)"
     facts = f"{rule.code} · {rule.severity} · layer: {rule.layer} · fix: {fix}"
-    commands = (
-        f"wirelint check captures/ --select {rule.name}",
-        f"wirelint check captures/ --ignore {rule.name}",
-        f"wirelint rule {rule.name}",
-    )
-    lines = [f"# {rule.name}", "", facts, "", head, "", manual.strip(), ""]
-    lines += [
-        *_markdown_example(rule, "Fires on", rule.example.fires),
-        *_markdown_example(rule, "Silent on", rule.example.silent),
+    commands = [
+        f"wirelint {one} {rule.name}" for one in ("check captures/ --select", "check captures/ --ignore", "rule")
     ]
+    lines = [f"# {rule.name}", "", facts, "", head, "", manual.strip(), ""]
+    lines += _markdown_example(rule, "Fires on", rule.example.fires)
+    lines += _markdown_example(rule, "Silent on", rule.example.silent)
     lines += ["## Use", "", "```sh", *commands, "```", "", "[All rules](README.md)"]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -403,11 +352,7 @@ def _markdown_example(rule: Rule, title: str, record: Mapping[str, Json]) -> Ite
     yield ""
 
 
-# --- shell completion -----------------------------------------------------------------------------------------------
-
-
 @guided("completion")
-@click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def completion(shell: str | None) -> None:
     """Print the script that completes wirelint in a shell.
 

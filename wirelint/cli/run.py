@@ -19,7 +19,7 @@ from rich.text import Text
 from wirelint.capture.format import read_lines
 from wirelint.capture.store import SHIP_MARK
 from wirelint.cli import guided
-from wirelint.cli.options import format_option, inform
+from wirelint.cli.options import inform
 from wirelint.launch import environment as env
 from wirelint.launch.doctor import checks as run_checks
 from wirelint.launch.environment import BASE_URLS, AddressError
@@ -33,46 +33,8 @@ from wirelint.view.scorecard import spending_line
 from wirelint.view.scores import Spending
 from wirelint.view.screen import Screen
 
-_set_option = click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of wirelint or of mitmproxy."
-)
-_ship_option = click.option(
-    "--ship", metavar="URL", help="Also upload captures to a folder in object storage: s3://bucket/captures."
-)
 
-
-# --- a command --------------------------------------------------------------------------------------------------------
-
-
-@guided("run", context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--mode", type=click.Choice(["auto", "proxy", "base-url"]), default="auto", show_default=True,
-    help="How the command reaches the proxy: by proxy variables, by base URLs, or by the way that it supports.",
-)  # fmt: skip
-@click.option(
-    "--base-url", "asked", multiple=True, metavar="NAME[=URL]",
-    help="Set this variable to a port that leads to URL: --base-url MY_API=https://llm.example/v1.",
-)  # fmt: skip
-@click.option("--loopback", is_flag=True, help="Also watch servers on this machine: remove them from NO_PROXY.")
-@click.option("--fix", type=click.Choice(["safe", "unsafe"]), help="Fix traffic live; `unsafe` applies all fixes.")
-@_set_option
-@click.option(
-    "--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures; empty writes none."
-)
-@_ship_option
-@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File for the live log.")
-@click.option(
-    "--live",
-    is_flag=True,
-    help="Print the live log on stderr, between the command's own output, and totals at its end.",
-)
-@click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is printed on stderr.")
-@click.option(
-    "--drain", type=click.FloatRange(0, 3600), default=5.0, show_default=True, metavar="SECONDS",
-    help="How long open exchanges may continue after the command has ended.",
-)  # fmt: skip
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing except errors.")
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] COMMAND [ARGS]...")
+@guided("run")
 def run(
     mode: env.Mode,
     asked: tuple[str, ...],
@@ -139,8 +101,9 @@ def _options(
     captures: str, fix: str | None, ship: str | None, settings: Sequence[str], *, dashboard: bool
 ) -> list[str]:
     """Return the options of mitmproxy: the command's own, and `settings`."""
-    options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else [])]
-    options += [*([f"wirelint_ship={ship}"] if ship else []), *settings]
+    values = {"captures": captures, "fix": fix, "ship": ship}
+    options = [f"wirelint_{name}={value}" for name, value in values.items() if value or name == "captures"]
+    options += settings
     if dashboard and not any(option.startswith("wirelint_dashboard=") for option in settings):
         options.append("wirelint_dashboard=on")
     return options
@@ -160,13 +123,10 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
 
 
 def _environment(routes: env.Routes, place: Place, folder: Path, loopback: bool) -> dict[str, str]:
-    return env.environment(
-        os.environ,
-        proxy=place.port if routes.proxied else None,
-        bases={name: (target, place.bases[target.origin]) for name, target in routes.bases.items()},
-        trust=env.write_trust(folder, os.environ, place.confdir / env.CA_FILE),
-        loopback=loopback,
-    )
+    proxy = place.port if routes.proxied else None
+    bases = {name: (target, place.bases[target.origin]) for name, target in routes.bases.items()}
+    trust = env.write_trust(folder, os.environ, place.confdir / env.CA_FILE)
+    return env.environment(os.environ, proxy=proxy, bases=bases, trust=trust, loopback=loopback)
 
 
 def _opening(routes: env.Routes, place: Place) -> str:
@@ -233,7 +193,7 @@ class Summary:
 
     def lines(self) -> Iterator[str]:
         """Yield a line of counts and a line per rule."""
-        severities: Counter[str] = Counter()
+        severities = Counter[str]()
         for (_, _, severity), count in self.rules.items():
             severities[severity] += count
         counts = [count_by_severity(severities)] if severities else []
@@ -271,22 +231,7 @@ def _plain(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in text)[:80]
 
 
-# --- a proxy ----------------------------------------------------------------------------------------------------------
-
-
-@guided("proxy", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
-@click.option("--upstream", metavar="URL", help="The API's address, required: https://api.openai.com.")
-@click.option(
-    "--listen-host", "host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
-    help="Address to listen at; with the default only this machine can connect.",
-)  # fmt: skip
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
-@click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
-@click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
-@click.option("--live", is_flag=True, help="Show a table of totals in the terminal; elsewhere it ends the log.")
-@click.option("--dashboard", is_flag=True, help="Serve a live page on this machine; its address is in the log.")
-@_ship_option
-@click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
+@guided("proxy")
 def proxy(
     upstream: str | None,
     host: str,
@@ -325,17 +270,10 @@ def proxy(
         raise click.UsageError(str(error)) from error
 
 
-# --- a diagnosis ------------------------------------------------------------------------------------------------------
-
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
 
 
-@guided("doctor", context_settings={"allow_interspersed_args": False})
-@click.option("--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to check.")
-@_set_option
-@format_option(["text", "json"])
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]")
+@guided("doctor")
 def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: str, command: tuple[str, ...]) -> int:
     """Diagnose the set-up and suggest fixes.
 

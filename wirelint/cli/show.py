@@ -15,20 +15,12 @@ from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
-from wirelint.capture.readers.storage import is_url, place_of
+from wirelint.capture.readers.storage import is_url
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
-from wirelint.cli.options import (
-    Selection,
-    complete_exchanges,
-    complete_paths,
-    format_option,
-    inform,
-    occurrences_option,
-    rule_options,
-)
+from wirelint.cli.options import Selection, inform
 from wirelint.model import Reasoning, Refusal, Text, ToolCall, ToolResult
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import render_wire
@@ -38,29 +30,6 @@ from wirelint.view.text import list_conversations, render_conversation, render_d
 
 
 @guided("show")
-@click.argument("target", type=place_of, metavar="ID|PATH", shell_complete=complete_paths)
-@click.argument("exchange", required=False, metavar="[ID]", shell_complete=complete_exchanges)
-@rule_options(policy=True)
-@click.option(
-    "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
-    help="The folder in which an ID is searched for.",
-)  # fmt: skip
-@occurrences_option
-@click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
-@click.option(
-    "--upstream", is_flag=True, help="Show only what was received: the client's request, the upstream's reply."
-)
-@click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply after fixes.")
-@click.option("--diff", "other", metavar="ID", help="Show how this exchange differs from the first one.")
-@click.option("--model", metavar="TEXT", help="Only exchanges whose model's name contains this.")
-@click.option("--rule", "having", multiple=True, metavar="RULE", help="Only exchanges with a finding of this rule.")
-@click.option("--text", metavar="TEXT", help="Only exchanges whose messages or reply contain this, in any case.")
-@click.option("--call", metavar="ID", help="Follow a call through all layers: its id, or its function's name.")
-@click.option("--conversation", "named", metavar="ID", help="Follow all calls of a conversation.")
-@click.option("--path", "follow", is_flag=True, help="Follow the calls of the exchange; for a capture, all calls.")
-@format_option(["full", "json"], "Format of paths.")
-@click.option("--full", is_flag=True, help="Show every message and all of its text.")
-@click.option("--thinking", is_flag=True, help="Show all thinking, not only its first words.")
 def show(
     target: str,
     exchange: str | None,
@@ -193,16 +162,13 @@ def _follow(
 ) -> None:
     """Print the paths of calls: each in full, or for a conversation or a capture two lines each."""
     paths = Paths(items)
-    if call is not None:
-        found = paths.of_call(call)
-    elif named is not None:
-        found = tuple(path for path in paths.all() if path.conversation == named)
-    elif wanted is not None:
+    found = paths.of_call(call) if call is not None else tuple(paths.all())
+    if call is None and named is not None:
+        found = tuple(path for path in found if path.conversation == named)
+    elif call is None and wanted is not None:
         ids = (checked.record.id for checked in items)
         id_ = next((id_ for id_ in ids if id_.startswith(wanted)), wanted)
-        found = tuple(path for path in paths.all() if path.exchange == id_)
-    else:
-        found = tuple(paths.all())
+        found = tuple(path for path in found if path.exchange == id_)
     if wanted is not None:
         found = tuple(one for one in found if one.exchange.startswith(wanted))
     if not found:

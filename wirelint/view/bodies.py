@@ -68,23 +68,13 @@ def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
     return frames if sniffer.streamed else None
 
 
-# --- the raw exchange -------------------------------------------------------------------------------------------------
-
-
 def render_wire(checked: Checked) -> RenderableType:
     """Render request and reply in raw form; control characters are escaped."""
     record = checked.record
-    return Group(
-        Styled(visible(f"{record.method} {record.url}"), "bold"),
-        *_headers(record.request_headers),
-        Styled(""),
-        _raw(record.request_body),
-        Styled(""),
-        Styled(f"{record.status if record.status is not None else 'no status'}", "bold"),
-        *_headers(record.response_headers),
-        Styled(""),
-        *_response(checked),
-    )
+    status = f"{record.status if record.status is not None else 'no status'}"
+    request = Styled(visible(f"{record.method} {record.url}"), "bold"), *_headers(record.request_headers), Styled("")
+    response = Styled(status, "bold"), *_headers(record.response_headers), Styled(""), *_response(checked)
+    return Group(*request, _raw(record.request_body), Styled(""), *response)
 
 
 def _headers(headers: Headers) -> Iterator[Styled]:
@@ -136,12 +126,12 @@ def write_patch(fixed: Fixed, out: TextIO) -> None:
 
 def patch(record: Record) -> Iterator[str]:
     """Yield the lines of a patch, with control characters escaped."""
+    if record.forwarded is None and record.delivered is None:
+        return
     changed = (
         ("request", record.request_headers, record.request_body, "forwarded", record.forwarded),
         ("response", record.response_headers, record.response_body, "delivered", record.delivered),
     )
-    if record.forwarded is None and record.delivered is None:
-        return
     name = printable(f"{record.source}:{record.id}")
     yield printable(f"# {record.source}: {record.id}")
     for fix in record.fixes:
@@ -221,8 +211,9 @@ class Source:
 
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
-        bodies = checked.record.request_body, checked.record.response_body
-        self._request, self._response = ((body or b"").decode("utf-8", "replace") for body in bodies)
+        record = checked.record
+        bodies: dict[Side, bytes | None] = {"request": record.request_body, "response": record.response_body}
+        self._texts = {side: (body or b"").decode("utf-8", "replace") for side, body in bodies.items()}
 
     def evidence(self, finding: Finding) -> list[Evidence]:
         """Return the evidence of a finding; empty if it points at no text (a silence, for example).
@@ -238,7 +229,7 @@ class Source:
             return [*_joined(finding, part), *self._in_event(finding, part, event)]
         if finding.side == "response" and self._frames is not None:
             return []
-        text = self._request if finding.side == "request" else self._response
+        text = self._texts[finding.side]
         if finding.pointer is None or not text:
             return []
         start, end, _ = locate(text, finding.pointer)
@@ -295,8 +286,7 @@ class Source:
         fragment = _fragment(part, event, finding.span) if quoted[0] == quoted[1] else None
         if fragment is not None:
             whole, first, last = fragment
-            place = spelled(text, start, end, whole, whole=True)
-            if place is not None:
+            if (place := spelled(text, start, end, whole, whole=True)) is not None:
                 yield Evidence(text, *within(text[slice(*place)], place[0], first, last), event)
                 return
         yield Evidence(text, *_stretch(finding, part, text, start, end, exact=found), event)
@@ -327,8 +317,7 @@ def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tu
     """Return the piece of a part's text that an event carried, and the evidence in it; None if unknown."""
     if not isinstance(part, Text | Reasoning | ToolCall):
         return None
-    text = _text_of(part)
-    pairs = list(part.events)
+    text, pairs = _text_of(part), list(part.events)
     for number, (start, at) in enumerate(pairs):
         if at == event:
             end = next((other for other, _ in pairs[number + 1 :] if other > start), len(text))
@@ -345,20 +334,16 @@ def _stretch(
     if finding.span is not None and (whole := _text_of(part)):
         wanted = whole[slice(*finding.span)]
         place = spelled(text, start, end, whole, whole=True)
-        found: tuple[int, int] | None
         if place is not None:
-            found = within(text[slice(*place)], place[0], *finding.span)
-        else:
-            found = spelled(text, start, end, wanted)
-        if found is not None:
-            return found
+            return within(text[slice(*place)], place[0], *finding.span)
+        if (spot := spelled(text, start, end, wanted)) is not None:
+            return spot
     start, end = _argument(finding, part, text) or (start, end)
     found = _quoted(finding, text, start, end)
     if found[0] != found[1]:
         return found
     for wanted in _hints(finding, part):
-        at = spelled(text, start, end, wanted)
-        if at is not None:
+        if (at := spelled(text, start, end, wanted)) is not None:
             return at
     return (start, end) if exact and end - start <= _WHOLE else (start, start)
 
@@ -370,14 +355,12 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
     text, ends = part.arguments.text, part.arguments.ends
     if len(ends) > 1:
         return ends[0], len(text)
-    member = _MEMBER.match(finding.message)
-    if member is not None:
+    if (member := _MEMBER.match(finding.message)) is not None:
         start, end, found = locate(text, f"/{escaped(member[1])}")
         if found:
             return start, end
     for pattern in _patterns(finding):
-        at = re.search(pattern, text)
-        if at is not None:
+        if (at := re.search(pattern, text)) is not None:
             return at.span("at" if "at" in at.re.groupindex else 0)
     return None
 
@@ -420,19 +403,14 @@ def _patterns(finding: Finding) -> Iterator[str]:
 def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
     """Yield texts that are likely to be the evidence, by the kind of part."""
     if isinstance(part, ToolCall):
-        member = _MEMBER.match(finding.message)
-        if member is not None:
-            yield f'"{member[1]}"'
-            yield member[1]
+        if (member := _MEMBER.match(finding.message)) is not None:
+            yield from (f'"{member[1]}"', member[1])
         elif not finding.message.startswith(f"{part.name}: "):
             yield from (word for word in _NAMED.findall(finding.message) if len(word) > 3)
     if not isinstance(part, ToolResult):
         yield _text_of(part)
     if isinstance(part, ToolCall) and part.name:
         yield part.name
-
-
-# --- carets -----------------------------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):

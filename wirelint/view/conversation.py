@@ -93,7 +93,7 @@ class ConversationView:
 
     def side(self, side: Side) -> tuple[list[Row], list[Finding]]:
         """Return the rows of a side, and its findings that belong to no row."""
-        findings = worst_first(finding for finding in self._checked.findings if finding.side == side)
+        findings = [finding for finding in self._checked.findings if finding.side == side]
         turns = self._turns(self._exchange, side)
         places = [turn.pointer for turn in turns]
         placed: dict[int | None, list[Finding]] = {}
@@ -109,9 +109,8 @@ class ConversationView:
             elif sign == "+" and sent is not None:
                 rows.append(Row(sign, sent[number]))
             else:
-                rows.append(Row(sign, turns[number], placed.get(number, ())))
-        loose = placed.get(None, [])
-        return rows, [finding for finding in self._checked.findings if finding in loose]
+                rows.append(Row(sign, turns[number], worst_first(placed.get(number, ()))))
+        return rows, placed.get(None, [])
 
     @cached_property
     def _sent(self) -> Exchange | None:
@@ -126,19 +125,21 @@ class ConversationView:
             return
         if request.tools:
             yield Turn("tools", "remark", ", ".join(tool.name for tool in request.tools), "request", "/tools")
+        items: list[Finding | AppliedFix] = [*self._checked.findings, *self._checked.record.fixes]
+        pointed = [item.pointer for item in items if item.side == "request"]
         messages = request.messages
         first = 0 if self._full else max(len(messages) - LATEST, 0)
-        kept = [message for message in messages[:first] if message.role == "system" or self._is_pointed_at(message)]
+        kept = [
+            message
+            for message in messages[:first]
+            if message.role == "system" or any(is_within(pointer, message.pointer) for pointer in pointed)
+        ]
         speaker = "client" if exchange.api == "mcp" else None
         if hidden := first - len(kept):
             yield from message_turns(kept, speaker)
             yield Turn("", "remark", f"… {counted(hidden, 'earlier message')}", "request")
             kept = []
         yield from message_turns([*kept, *messages[first:]], speaker)
-
-    def _is_pointed_at(self, message: Message) -> bool:
-        items: list[Finding | AppliedFix] = [*self._checked.findings, *self._checked.record.fixes]
-        return any(item.side == "request" and is_within(item.pointer, message.pointer) for item in items)
 
 
 def message_turns(messages: Sequence[Message], speaker: str | None = None) -> Iterator[Turn]:
@@ -259,17 +260,13 @@ def nearest(pointer: str | None, places: Iterable[str]) -> int | None:
 
     The place itself is nearest, then the innermost place around the pointer, then the outermost inside it.
     """
-    best: tuple[int, int] = (0, 0)
-    found = None
+    best, found = (0, 0), None
     for number, place in enumerate(places if pointer else ()):
-        if not place or pointer is None:
-            continue
-        if is_within(pointer, place):
+        rank = (0, 0)
+        if place and is_within(pointer, place):
             rank = (2, len(place))
-        elif is_within(place, pointer):
+        elif place and pointer and is_within(place, pointer):
             rank = (1, -len(place))
-        else:
-            continue
         if rank > best:
             best, found = rank, number
     return found

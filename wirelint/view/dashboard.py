@@ -26,7 +26,7 @@ from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
 from wirelint.view.html.exchange import Object, make_detail, make_row
 from wirelint.view.paths import Paths, path_document
-from wirelint.view.scores import name_provider, usage_of
+from wirelint.view.scores import Spending, name_provider, usage_of
 from wirelint.view.screen import in_columns
 
 _MOST_ROWS = 300
@@ -43,13 +43,10 @@ _READ = 8 * _TAIL
 _NAME = 48
 
 
-# --- counts -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Sums:
     """Counts of exchanges. Times are in milliseconds: `first_token` and `took` are sums, `timed` the number of streams with
-    a first token. `cost`: US dollars of the `priced` exchanges, which the board counts."""
+    a first token. `spending`: the cost, which the board counts."""
 
     exchanges: int = 0
     sent: int = 0
@@ -58,19 +55,15 @@ class Sums:
     timed: int = 0
     first_token: float = 0.0
     took: float = 0.0
-    priced: int = 0
-    cost: float = 0.0
+    spending: Spending = field(default_factory=Spending)
     severities: Counter[str] = field(default_factory=Counter)
 
     def add(self, checked: Checked) -> None:
         """Count an exchange that has ended. Findings of earlier exchanges are not counted again."""
         exchange, timing = checked.exchange, checked.record.timing
         self.exchanges += 1
-        if (
-            exchange is not None
-            and exchange.reply is not None
-            and (tokens := tokens_of(exchange.reply.usage)) is not None
-        ):
+        reply = exchange.reply if exchange is not None else None
+        if reply is not None and (tokens := tokens_of(reply.usage)) is not None:
             self.sent += tokens.input
             self.received += tokens.output
         if checked.streamed and timing.first_token is not None:
@@ -81,12 +74,6 @@ class Sums:
         for finding in checked.findings:
             if not finding.is_known:
                 self.severities[finding.severity] += 1
-
-    def spend(self, cost: float | None) -> None:
-        """Add the cost of an exchange; None: it has no price."""
-        if cost is not None:
-            self.priced += 1
-            self.cost += cost
 
     @property
     def mean_first_token(self) -> float | None:
@@ -102,7 +89,7 @@ class Sums:
             "in": self.sent,
             "out": self.received,
             "fixed": self.fixed,
-            "cost": dollars(self.cost) if self.priced else None,
+            "cost": dollars(self.spending.cost) if self.spending.priced else None,
             "first": round(first, 1) if first is not None else None,
             "took": round(self.took, 1),
             "issues": {severity: self.severities[severity] for severity in SEVERITIES},
@@ -164,9 +151,6 @@ def _cells(name: str, sums: Sums) -> list[Line]:
     return [Line(name, "bold"), *map(Line, counts), Line(issues or "none", STYLES[found[0]] if found else "green")]
 
 
-# --- rows -------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class _Conversation:
     """A conversation, or for exchanges without one, all of one API at one host. `number`: in order of their beginning."""
@@ -201,11 +185,9 @@ class _Issue:
     count: int = 0
 
     def document(self, fingerprint_: str) -> Object:
-        finding = self.finding
-        names = ("code", "name", "severity", "layer")
+        said: Object = {name: getattr(self.finding, name) for name in ("code", "name", "severity", "layer")}
         seen: Object = {name: getattr(self, name) for name in ("first", "last", "exchange", "conversation", "count")}
-        said: Object = {name: getattr(finding, name) for name in names}
-        return {"id": fingerprint_, "message": shorten(finding.message, 400)} | said | seen
+        return {"id": fingerprint_, "message": shorten(self.finding.message, 400)} | said | seen
 
 
 class Change(NamedTuple):
@@ -231,26 +213,23 @@ class Board:
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._issues: OrderedDict[str, _Issue] = OrderedDict()
         self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
-        self._spent = Sums()
+        self._spent = Spending()
         self._size = self._begun = 0
 
     def add(self, checked: Checked) -> Change:
         """Take an exchange that has ended, after `Totals`."""
         checked = checked.folded
-        conversation = self._conversation_of(checked)
+        conversation, name = self._conversation_of(checked), checked.record.id
         conversation.sums.add(checked)
-        _, spent = usage_of(checked)
-        conversation.sums.spend(spent)
-        self._spent.spend(spent)
+        spent = usage_of(checked)
+        conversation.sums.spending.add(*spent)
+        self._spent.add(*spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
-        record = checked.record
-        self._drop(record.id)
-        self._exchanges[record.id] = conversation.id, checked
+        self._drop(name)
+        self._exchanges[name] = conversation.id, checked
         self._size += _size(checked)
-        while len(self._exchanges) > self._most_exchanges or (
-            len(self._exchanges) > 1 and self._size > self._most_bytes
-        ):
+        while (kept := len(self._exchanges)) > self._most_exchanges or (kept > 1 and self._size > self._most_bytes):
             self._drop(next(iter(self._exchanges)))
         gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
         past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
@@ -276,20 +255,18 @@ class Board:
         """Count new findings by fingerprint; for those of earlier exchanges only the time changes."""
         changed = []
         at, place = _end_of(checked), (checked.record.id, conversation.id)
-        for known, findings in ((False, checked.findings), (True, checked.known)):
-            for finding in findings:
-                name = fingerprint(finding)
-                issue = self._issues.get(name)
-                if issue is None:
-                    if known:
-                        continue
-                    issue = self._issues[name] = _Issue(finding, at, at, *place)
-                issue.last, issue.exchange, issue.conversation = at, *place
-                issue.count += not known
-                self._issues.move_to_end(name)
-                if len(conversation.issues) < self._most_rows:
-                    conversation.issues[name] = None
-                changed.append(name)
+        new = ((finding, False) for finding in checked.findings)
+        for finding, is_known in (*new, *((finding, True) for finding in checked.known)):
+            name = fingerprint(finding)
+            if is_known and name not in self._issues:
+                continue
+            issue = self._issues.setdefault(name, _Issue(finding, at, at, *place))
+            issue.last, issue.exchange, issue.conversation = at, *place
+            issue.count += not is_known
+            self._issues.move_to_end(name)
+            if len(conversation.issues) < self._most_rows:
+                conversation.issues[name] = None
+            changed.append(name)
         return changed
 
     def _drop(self, name: str) -> None:
@@ -302,7 +279,8 @@ class Board:
     @property
     def totals(self) -> Object:
         """The counts of all exchanges, conversations, and the cost, None without prices."""
-        return self._totals.all.document | {"conversations": self._begun, "cost": self._spent.document["cost"]}
+        cost = dollars(self._spent.cost) if self._spent.priced else None
+        return self._totals.all.document | {"conversations": self._begun, "cost": cost}
 
     def everything(self) -> Object:
         """Return all rows and issues. `all`: rows that are not listed do not exist any more."""
@@ -323,29 +301,25 @@ class Board:
     def conversation(self, name: str) -> Callable[[], Object]:
         """Return a function that makes the latest exchanges of a conversation and the paths of its calls; it may run in a
         thread. Both are empty if nothing of it is kept any more. `waiting`: the client may still continue the path."""
-        kept = [checked for conversation, checked in self._exchanges.values() if conversation == name]
-        kept = kept[-_SHOWN_EXCHANGES:]
+        kept = [one for conversation, one in self._exchanges.values() if conversation == name][-_SHOWN_EXCHANGES:]
         shown = {id(checked) for checked in kept}
         items = [one for _, one in self._exchanges.values() if one.api == "mcp" or id(one) in shown]
 
         def make() -> Object:
             traced = [path_document(path, items) for path in Paths(items).all()]
+            paths = [path for path in traced if path["conversation"] == name][-_MOST_PATHS:]
             last = kept[-1].record.id if kept else None
-            paths = [
-                path | {"waiting": path["exchange"] == last and not path["complete"]}
-                for path in traced
-                if path["conversation"] == name
-            ]
+            for path in traced:
+                path["waiting"] = path["exchange"] == last and not path["complete"]
             rows: list[Json] = [make_row(checked) | {"anchor": checked.record.id} for checked in kept]
-            return {"id": name, "exchanges": rows, "paths": [*paths[-_MOST_PATHS:]]}
+            return {"id": name, "exchanges": rows, "paths": [*paths]}
 
         return make
 
     def exchange(self, name: str) -> Callable[[], Object] | None:
         """Return a function that makes the details of an exchange, with its messages; it may run in a thread. None if the
         exchange is not kept any more."""
-        found = self._exchanges.get(name)
-        if found is None:
+        if (found := self._exchanges.get(name)) is None:
             return None
         checked = found[1]
 

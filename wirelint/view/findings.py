@@ -17,12 +17,9 @@ from wirelint.text.escaping import counted, printable
 if TYPE_CHECKING:
     from wirelint.capture.offline import Checked
 
-_WORDS = {
-    "severity": get_args(Severity),
-    "confidence": get_args(Confidence),
-    "layer": get_args(Layer),
-    "side": get_args(Side),
-}
+_LABELS = ("code", "name", "severity", "confidence", "layer", "side")
+_KINDS = {"severity": Severity, "confidence": Confidence, "layer": Layer, "side": Side}
+_WORDS = {name: get_args(kind) for name, kind in _KINDS.items()}
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -40,15 +37,7 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
     exchange, fix = checked.exchange, finding.fix
     issue = finding.issue or Issue("", checked.record.id, checked.record.id)
     return {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": finding.severity,
-        "confidence": finding.confidence,
-        "layer": finding.layer,
-        "side": finding.side,
-        "pointer": finding.pointer,
-        "event": finding.event,
-        "message": finding.message,
+        **{name: getattr(finding, name) for name in (*_LABELS, "pointer", "event", "message")},
         "fingerprint": fingerprint(finding),
         "issue": issue.id or None,
         "first_seen": issue.first,
@@ -97,7 +86,7 @@ class Repeat:
     def document(self) -> dict[str, Json]:
         """The issue as JSON."""
         one = self.finding
-        words = {name: getattr(one, name) for name in ("code", "name", "severity", "confidence", "layer", "side")}
+        words = {name: getattr(one, name) for name in _LABELS}
         places = {"source": unicode_text(self.source), "first_seen": self.first, "last_seen": self.last}
         return {"fingerprint": fingerprint(one), **words, "message": one.message, **places, "count": self.count}
 
@@ -219,14 +208,10 @@ def note_of(finding: Finding) -> list[tuple[str, str]]:
     return [head, (f" ({finding.layer}) {finding.message}", style), (f"  [{place(finding)}]", "dim")]
 
 
-def place(finding: Finding) -> str:
-    """Return the place of a finding: `response /choices/0/message/content, event 12`."""
-    return place_text(finding.side, finding.pointer, finding.event)
-
-
-def place_text(side: str, pointer: str | None, event: int | None) -> str:
-    where = f"{side} {pointer}" if pointer else side
-    return f"{where}, event {event}" if event is not None else where
+def place(found: Finding | AppliedFix) -> str:
+    """Return the place of a finding or fix: `response /choices/0/message/content, event 12`."""
+    where = f"{found.side} {found.pointer}" if found.pointer else found.side
+    return f"{where}, event {found.event}" if found.event is not None else where
 
 
 def visible(text: str) -> str:

@@ -51,10 +51,9 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 _LINK = re.compile(r"\[([^\[\]]*)\]\(")
 _NOT_XML = lazy_pattern("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE = re.compile(r"line (\d{1,9})")
-_INPUT = "stdin"
-
-
-# --- places of records in files ---------------------------------------------------------------------------------------
+_PROPERTIES = (
+    *("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue", "finding_source"),
+)
 
 
 def line_of(record: Record) -> int | None:
@@ -70,7 +69,7 @@ def path_of(record: Record) -> str:
 
 def _path(record: Record) -> str:
     if record.source in ("", "-"):
-        return _INPUT
+        return "stdin"
     path = Path(os.path.abspath(record.source))
     try:
         return path.relative_to(Path.cwd()).as_posix()
@@ -81,20 +80,7 @@ def _path(record: Record) -> str:
 def uri_of(record: Record) -> str:
     """Return the path as a URI reference; a `file:` URI if it is not below the working directory."""
     path = _path(record)
-    if os.path.isabs(path):
-        return Path(path).as_uri()
-    return quote(os.fsencode(path))
-
-
-def file_place(record: Record) -> str:
-    """Return a record's file and place: `captures/run.jsonl:3`, `capture.har entry 7`."""
-    line = line_of(record)
-    if line is not None:
-        return f"{path_of(record)}:{line}"
-    return f"{path_of(record)} {record.place}".rstrip()
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+    return Path(path).as_uri() if os.path.isabs(path) else quote(os.fsencode(path))
 
 
 class Format:
@@ -177,8 +163,8 @@ class Github(Format):
             fields = {"file": path_of(checked.record), "title": f"{finding.code} {finding.name}"}
             if line is not None:
                 fields["line"] = str(line)
-            escaped = {name: _data(value).replace(":", "%3A").replace(",", "%2C") for name, value in fields.items()}
-            shown = ",".join(f"{name}={value}" for name, value in escaped.items())
+            escaped = (f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in fields.items())
+            shown = ",".join(escaped)
             self._out.write(f"::{_COMMANDS[finding.severity]} {shown}::{_data(_sentence(checked, finding))}\n")
 
 
@@ -232,7 +218,8 @@ class Junit(Format):
 def _case(checked: Checked) -> Element:
     exchange, record = checked.exchange, checked.record
     model = ".".join(part for part in (exchange.api, exchange.model) if part) if exchange else ""
-    places = {"file": path_of(record), **({"line": str(line)} if (line := line_of(record)) is not None else {})}
+    line = line_of(record)
+    places = {"file": path_of(record), **({"line": str(line)} if line is not None else {})}
     facts = {"classname": model or "unknown", "name": record.id, **places}
     facts["time"] = f"{max(record.timing.duration or 0.0, 0.0) / 1000:.3f}"
     case = Element("testcase", {name: _attribute(value) for name, value in facts.items()})
@@ -243,7 +230,8 @@ def _case(checked: Checked) -> Element:
     severity = worst(checked.findings)
     if severity in ("error", "warning"):
         names = ", ".join(dict.fromkeys(finding.name for finding in checked.findings))
-        message = _attribute(f"{names} at {file_place(record)}")
+        at = f":{line}" if line is not None else f" {record.place}"  # `captures/run.jsonl:3`, `capture.har entry 7`
+        message = _attribute(f"{names} at {path_of(record)}{at}".rstrip())
         SubElement(case, "failure", type=severity, message=message).text = _xml("\n".join(lines))
     elif lines:
         SubElement(case, "system-out").text = _xml("\n".join(lines))
@@ -253,9 +241,8 @@ def _case(checked: Checked) -> Element:
 
 
 def _sentence(checked: Checked, finding: Finding) -> str:
-    text = f"{finding.message} [{finding.layer}, exchange {visible(checked.record.id)}, {place(finding)}]"
-    fix = remedy(checked, finding)
-    return f"{text}; {fix}" if fix else text
+    where = f"{finding.layer}, exchange {visible(checked.record.id)}, {place(finding)}"
+    return "; ".join(filter(None, (f"{finding.message} [{where}]", remedy(checked, finding))))
 
 
 def _attribute(text: str) -> str:
@@ -268,9 +255,6 @@ def _xml(text: str) -> str:
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-# --- SARIF ------------------------------------------------------------------------------------------------------------
 
 
 class Sarif(Json):
@@ -298,29 +282,23 @@ class Sarif(Json):
         return {**made, "occurrenceCount": repeat.count if repeat is not None else count}
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
-        record, fix, facts = checked.record, remedy(checked, finding), flat(checked, finding)
+        record, facts = checked.record, flat(checked, finding)
         line = line_of(record)
-        physical: dict[str, Value] = {"artifactLocation": {"uri": uri_of(record)}}
-        if line is not None:
-            physical["region"] = {"startLine": line}
+        region: dict[str, Value] = {"region": {"startLine": line}} if line is not None else {}
+        physical: dict[str, Value] = {"artifactLocation": {"uri": uri_of(record)}, **region}
         where: Value = {"name": record.id, "fullyQualifiedName": f"{record.id} {place(finding)}", "kind": "member"}
-        text = f"{finding.message} [{finding.layer}, {place(finding)}]"
+        text = f"{finding.message} [{finding.layer}, {place(finding)}]", remedy(checked, finding)
         result: dict[str, Value] = {
             "ruleId": finding.code,
             "level": _LEVELS[finding.severity],
             # SARIF makes links of `[words](target)` in messages.
-            "message": {"text": _LINK.sub(r"\\[\1\\](", f"{text}; {fix}" if fix else text)},
+            "message": {"text": _LINK.sub(r"\\[\1\\](", "; ".join(filter(None, text)))},
             "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
             "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
             "properties": {name: facts[name] for name in _PROPERTIES if name in facts} | {"place": record.place},
         }
         number = self._numbers.get(finding.code)
         return result if number is None else {**result, "ruleIndex": number}
-
-
-_PROPERTIES = (
-    *("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue", "finding_source"),
-)
 
 
 def _descriptor(rule: Rule) -> dict[str, Value]:

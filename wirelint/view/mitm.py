@@ -24,16 +24,7 @@ from wirelint.model import Exchange, Side
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted
 from wirelint.view.conversation import ConversationView, Later, Look, Row, Turn, context_turns, response_turns
-from wirelint.view.findings import (
-    fix_of,
-    known_note,
-    place,
-    place_text,
-    recurrence,
-    tally,
-    visible,
-    worst,
-)
+from wirelint.view.findings import fix_of, known_note, place, recurrence, tally, visible, worst
 from wirelint.view.screen import wrapped
 
 Style = Look | Literal["head", "speaker", "minus", "plus", "error", "warning", "info"]
@@ -103,9 +94,6 @@ def _page(shown: Shown, side: Side) -> list[Line]:
     return [*page, (), *_column(rows, checked), *_ending(shown, exchange, side), *_fixes(checked.record, side)]
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
-
-
 def _broken(line: Line, width: int) -> Iterator[Line]:
     """Yield the pieces of a line, broken at blanks where possible; later pieces begin below the text of the first."""
     lead = tuple(takewhile(lambda span: span.lead, line))
@@ -122,27 +110,21 @@ def _row(speaker: str, *spans: Span) -> Line:
     return column, *(span for span in spans if span.text)
 
 
-# --- head and foot ----------------------------------------------------------------------------------------------------
-
-
 def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     record, findings, reply = shown.checked.record, shown.checked.findings, exchange.reply
     timing, streamed = exchange.timing, reply is not None and reply.streamed
     facts = [exchange.api, exchange.model]
     if exchange.status is not None:
         facts.append(f"{exchange.status} stream" if streamed else f"{exchange.status}")
-    if timing.duration is not None:
-        facts.append(f"{timing.duration / 1000:.2f} s")
+    facts += [f"{timing.duration / 1000:.2f} s"] if timing.duration is not None else []
     if timing.first_token is not None and streamed:
         facts.append(f"first token {timing.first_token / 1000:.2f} s")
     yield (Span("head", visible(" · ".join(filter(None, facts)))),)
     verdict, again = tally(findings), known_note(len(shown.checked.known))
     if shown.open:
         size = sum(len(turn.text) for turn in response_turns(exchange))
-        so_far = (
-            f"{size:,} characters received in {counted(reply.events, 'event')}" if reply else "no response bytes yet"
-        )
-        yield (Span("warning", f"in progress: {so_far}"),)
+        received = f"{size:,} characters received in {counted(reply.events, 'event')}" if reply is not None else ""
+        yield (Span("warning", f"in progress: {received or 'no response bytes yet'}"),)
         verdict = f"{verdict or 'no findings'} so far" if verdict or not again else ""
     elif not verdict and not again:
         is_checked = exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
@@ -225,12 +207,8 @@ def _shortened(turn: Turn) -> tuple[str, str]:
     return turn.label, text if len(text) <= limit else f"{text[:limit]}… (+{len(text) - limit:,} characters)"
 
 
-# --- findings and fixes -----------------------------------------------------------------------------------------------
-
-
 def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) -> Iterator[Line]:
-    style = finding.severity
-    head = f"{finding.severity} {finding.name} ({finding.layer}): {finding.message}"
+    style, head = finding.severity, f"{finding.severity} {finding.name} ({finding.layer}): {finding.message}"
     where = Span("remark", visible(f"  [{place(finding)}]"))
     yield Span(style, f"{indent}{_MARKS[style]} ", lead=True), Span(style, visible(head)), where
     made, below = fix_of(checked, finding), Span("text", f"{indent}  ", lead=True)
@@ -243,13 +221,11 @@ def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) ->
 
 
 def _fixes(record: Record, side: Side) -> Iterator[Line]:
-    fixes = [fix for fix in record.fixes if fix.side == side]
-    if fixes:
-        yield ()
-        yield (Span("head", "fixes applied (- received, + sent on)"),)
+    if fixes := [fix for fix in record.fixes if fix.side == side]:
+        yield from ((), (Span("head", "fixes applied (- received, + sent on)"),))
     for fix in fixes:
         head = f"{fix.code} {fix.name} ({fix.safety}) {fix.title}"
-        where = Span("remark", visible(f"  [{place_text(fix.side, fix.pointer, fix.event)}]"))
+        where = Span("remark", visible(f"  [{place(fix)}]"))
         yield Span("plus", "✎ ", lead=True), Span("plus", visible(head)), where
         patch = visible(fix.patch).split("\n") if fix.patch else []
         for line in patch[:_MOST_PATCHED]:

@@ -14,6 +14,7 @@ This module needs DuckDB, which is optional (`pip install 'wirelint[tables]'`).
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -74,16 +75,13 @@ def write_rows(folder: Path, items: Iterable[Checked], name: str = "part") -> No
         for number, checked in enumerate(items):
             partition: Row = dict(zip(_PARTITIONS, _partition(checked), strict=True))
             for dataset, row in _rows(checked, number):
-                # Integers beyond 64 bits do not fit.
-                fitting = {
-                    key: None if isinstance(one, int) and abs(one) >= 1 << 63 else one for key, one in row.items()
-                }
-                files[dataset].write(dump_printable(partition | fitting) + b"\n")
+                for key, one in row.items():
+                    row[key] = None if isinstance(one, int) and abs(one) >= 1 << 63 else one  # beyond 64 bits
+                files[dataset].write(dump_printable(partition | row) + b"\n")
     with _database() as database:
         for dataset, spool in spools.items():
-            types = ", ".join(
-                f"{_text(column)}: '{kind}'" for column, kind in (_PARTITIONS | _COLUMNS[dataset]).items()
-            )
+            columns = _PARTITIONS | _COLUMNS[dataset]
+            types = ", ".join(f"{_text(column)}: '{kind}'" for column, kind in columns.items())
             rows = f"FROM read_json({_text(spool)}, format = 'newline_delimited', columns = {{{types}}})"
             split = f"PARTITION_BY ({', '.join(_PARTITIONS)}), FILENAME_PATTERN {_text(f'{name}-{{i}}')}"
             if spool.stat().st_size:
@@ -104,9 +102,6 @@ def _database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _text(value: object) -> str:
     return "'{}'".format(str(value).replace("'", "''"))
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _partition(checked: Checked) -> tuple[str | None, str | None]:
@@ -154,14 +149,14 @@ def _exchange(checked: Checked) -> Row:
     record, exchange = checked.record, checked.exchange
     request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
     choices = reply.choices if reply is not None else ()
+    reasons: list[Json] = [one.finish_reason for one in choices if one.finish_reason is not None]
     found = [finding for finding in checked.findings if not finding.is_known]
     seen = observe(checked, keyed=True)
     return {
         "gen_ai.operation.name": _operation(exchange),
         "gen_ai.response.id": reply.id if reply is not None else None,
         "gen_ai.response.model": reply.model if reply is not None else None,
-        "gen_ai.response.finish_reasons": [one.finish_reason for one in choices if one.finish_reason is not None]
-        or None,
+        "gen_ai.response.finish_reasons": reasons or None,
         "http.request.method": record.method,
         "http.response.status_code": record.status,
         "url.full": record.url,
@@ -194,9 +189,8 @@ def _operation(exchange: Exchange | None) -> str | None:
         return None
     if channel_of(exchange.api) == "mcp":
         return "execute_tool" if exchange.request is not None and exchange.request.calls else None
-    return {"openai.completions": "text_completion", "google.generate_content": "generate_content"}.get(
-        exchange.api, "chat"
-    )
+    others = {"openai.completions": "text_completion", "google.generate_content": "generate_content"}
+    return others.get(exchange.api, "chat")
 
 
 def _error(status: int | None, end: str, reply: Reply | None) -> str | None:
@@ -221,31 +215,21 @@ def _calls(exchange: Exchange) -> Iterator[Row]:
     for choice in reply.choices if reply is not None else ():
         calls = [part for part in choice.parts if isinstance(part, (ToolCall, HostedCall))]
         for position, one in enumerate(calls):
-            if isinstance(one, ToolCall):
-                yield {**_call(one, choice.index, position), "is_valid": is_valid_call(one, request)}
-            else:
-                yield {
-                    "gen_ai.tool.call.id": one.id, "gen_ai.tool.name": one.name, "form": "hosted",
-                    "choice": choice.index, "position": position,
-                }  # fmt: skip
+            valid: Row = {"is_valid": is_valid_call(one, request)} if isinstance(one, ToolCall) else {}
+            yield {**_call(one, choice.index, position), **valid}
 
 
-def _call(call: ToolCall, choice: int, position: int) -> Row:
-    return {
-        "gen_ai.tool.call.id": call.id,
-        "gen_ai.tool.name": call.name,
-        "form": call.form,
-        "choice": choice,
-        "position": position,
-        "arguments_bytes": len(call.arguments.text.encode("utf-8", "replace")),
-    }
+def _call(call: ToolCall | HostedCall, choice: int, position: int) -> Row:
+    row: Row = {"gen_ai.tool.call.id": call.id, "gen_ai.tool.name": call.name, "choice": choice, "position": position}
+    if isinstance(call, HostedCall):
+        return row | {"form": "hosted"}
+    return row | {"form": call.form, "arguments_bytes": len(call.arguments.text.encode("utf-8", "replace"))}
 
 
 def _usage(exchange: Exchange) -> Row | None:
     """Return the token counts of a reply and their cost; None if the reply has no counts."""
     reply = exchange.reply
-    tokens = tokens_of(reply.usage) if reply is not None else None
-    if reply is None or tokens is None:
+    if reply is None or (tokens := tokens_of(reply.usage)) is None:
         return None
     spent = cost(tokens, exchange.model, exchange.url, exchange.timing.started)
     return {
@@ -298,10 +282,8 @@ def read_tables(path: str, is_kept: Callable[[str], bool]) -> Iterator[tuple[Obs
             if storage.is_url(path):
                 database.register_filesystem(storage.filesystem_of(path)[0])
             for dataset in _COLUMNS:
-                below = storage.files_below(storage.joined(path, dataset))
-                files = [
-                    getattr(file, "full", file) for group in below for name, file in group if name.endswith(".parquet")
-                ]
+                below = itertools.chain.from_iterable(storage.files_below(storage.joined(path, dataset)))
+                files = [getattr(file, "full", file) for name, file in below if name.endswith(".parquet")]
                 database.read_parquet(files, hive_partitioning=True, file_row_number=True).create_view(dataset)
             cursor = database.execute(_QUERY)
             names = [column[0] for column in cursor.description or ()]
@@ -321,22 +303,15 @@ def _read_row(row: dict[str, Any], is_kept: Callable[[str], bool]) -> tuple[Obse
         return None, checked
     tokens = spent = None
     if outcome is not None and row["counted"]:
-        names = ("input", "cached", "written", "written_1h", "output", "reasoning")
-        tokens = Tokens(*(row[name] or 0 for name in names))
+        counts = ("input", "cached", "written", "written_1h", "output", "reasoning")
+        tokens = Tokens(*(row[name] or 0 for name in counts))
         found = cost(tokens, model, url, row["started"])
         spent = found.amount if found is not None else None
-    seen = Observation(
-        str(row["provider"] or "unknown"),
-        model or "unknown",
-        None,
-        tuple((one.label, one.layer) for one in checked.folded.findings),
-        tokens=tokens,
-        cost=spent,
-        answered=outcome is not None,
-        source=row["source"],
-        conversation=row["conversation"] or row["exchange"],
-        key=(row["request_digest"], row["request_body_digest"]),
-    )
+    labels = tuple((one.label, one.layer) for one in checked.folded.findings)
+    names = str(row["provider"] or "unknown"), model or "unknown"
+    seen = Observation(*names, None, labels, tokens=tokens, cost=spent, answered=outcome is not None)
+    keys = row["request_digest"], row["request_body_digest"]
+    seen = seen._replace(source=row["source"], conversation=row["conversation"] or row["exchange"], key=keys)
     if outcome not in ("stop", "tool_calls", "other"):
         return seen, checked
     made = Outcome(outcome, row["calls"] or 0, row["valid"] or 0, tuple(row["tools"] or ()))

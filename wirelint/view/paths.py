@@ -101,14 +101,9 @@ class Paths:
     def of_call(self, id_: str) -> tuple[Path, ...]:
         """Return the paths of calls with this id, else with one that differs in punctuation or case, else of this name."""
         found = tuple(self.all())
-        for same in (
-            [path for path in found if path.id == id_],
-            [path for path in found if path.id and key(path.id) == key(id_)],
-            [path for path in found if path.name == id_],
-        ):
-            if same:
-                return tuple(same)
-        return ()
+        exact = [path for path in found if path.id == id_]
+        similar = [path for path in found if path.id and key(path.id) == key(id_)]
+        return tuple(exact or similar or [path for path in found if path.name == id_])
 
 
 @dataclass(slots=True)
@@ -226,13 +221,11 @@ class _Tracer:
         same = next((each for each in reversed(pairs) if call.id and each.call.id == call.id), None)
         if same is None and not exact:
             content = content_of(call.name or "", call.arguments.text)
-            similar = [
-                each
-                for each in pairs
-                if (call.id and each.call.id and key(each.call.id) == key(call.id))
-                or content_of(each.call.name or "", each.call.arguments.text) == content
-            ]
-            same = similar[-1] if similar else None
+            for each in pairs:  # the last one that is similar
+                other = each.call
+                has_same_id = call.id and other.id and key(other.id) == key(call.id)
+                if has_same_id or content_of(other.name or "", other.arguments.text) == content:
+                    same = each
         return _Carried(checked, exchange, same) if same is not None else None
 
     def _add_tool_run(self, call: ToolCall, carried: _Carried | None) -> None:
@@ -250,19 +243,17 @@ class _Tracer:
             else:
                 self._add("tool", "unseen", "not on this wire")
             return
-        checked, exchange = self._source.items[self._source.numbers[passed.exchange]]
-        at, took = self._offset_of(exchange), exchange.timing.duration
+        of = _Place(*self._source.items[self._source.numbers[passed.exchange]])
+        at, took = self._offset_of(of.exchange), of.exchange.timing.duration
         changes = () if passed.digest == digest_of(call.arguments) else (("arguments", call.arguments.text, "others"),)
         what = f"called {passed.name} on {passed.server}"
         state: State = "changed" if changes else "ok"
-        self._add("client", state, what, at=at, changes=changes, of=_Place(checked, exchange, "request"), layers=())
-        of, after = _Place(checked, exchange), _plus(at, took)
+        self._add("client", state, what, at=at, changes=changes, of=of._replace(side="request"), layers=())
         if not passed.answered:
-            self._add("tool", "missing", "never answered", at=after, of=of)
-        elif passed.error:
-            self._add("tool", "failed", "answered with an error", excerpt(passed.text, _SHOWN), after, took=took, of=of)
-        else:
-            self._add("tool", "ok", "answered", excerpt(passed.text, _SHOWN), after, took=took, of=of)
+            self._add("tool", "missing", "never answered", at=_plus(at, took), of=of)
+            return
+        state, what = ("failed", "answered with an error") if passed.error else ("ok", "answered")
+        self._add("tool", state, what, excerpt(passed.text, _SHOWN), _plus(at, took), took=took, of=of)
 
     def _find_tool_call(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
         """Return the `tools/call` that the client sent for this call: before the next request, with equal arguments if any.
@@ -271,12 +262,9 @@ class _Tracer:
         """
         if not self._source.tools:
             return None
-        numbers = self._source.numbers
-        between = [
-            one
-            for one in self._source.tools.passed(call.name or "", declared)
-            if one.exchange in numbers and self._number - 1 <= numbers[one.exchange] < until
-        ]
+        numbers, passed = self._source.numbers, self._source.tools.passed(call.name or "", declared)
+        wanted = range(self._number - 1, until)
+        between = [one for one in passed if numbers.get(one.exchange) in wanted]
         digest = digest_of(call.arguments)
         return next(iter([one for one in between if one.digest == digest] or between), None)
 
@@ -335,18 +323,17 @@ class _Tracer:
     ) -> None:
         """Add a step with the findings that blame `layers` (by default `layer`), if given `near` these places."""
         layers = (layer,) if layers is None else layers
+        pointer = call.pointer if call is not None else None
         if of is None and call is not None:
             findings = self._findings(layers, call)
         else:
-            findings = _blaming(of or self._own, layers, near or ((call.pointer,) if call is not None else ()))
+            findings = _blaming(of or self._own, layers, near or ((pointer,) if pointer is not None else ()))
         shown = {id(finding) for step in self._steps for finding in step.findings}
         findings = tuple(finding for finding in findings if id(finding) not in shown)
         place = of or (self._own if layer in ("model", "gateway") else None)
         exchange, side = (place.exchange.id, place.side) if place is not None else (None, None)
-        pointer = call.pointer if call is not None else None
-        self._steps.append(
-            Step(layer, state, action, text, at, took, exchange, side, pointer, event, changes, findings)
-        )
+        where = exchange, side, pointer, event
+        self._steps.append(Step(layer, state, action, text, at, took, *where, changes, findings))
 
     def _findings(self, layers: Sequence[str], call: ToolCall) -> tuple[Finding, ...]:
         """Return the findings on the reply that made the call, except those about another call."""
@@ -389,9 +376,8 @@ def _calls_of_exchange(exchange: Exchange) -> Iterator[tuple[Choice, ToolCall]]:
 
 
 def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
-    for choice in reply.choices if reply is not None else ():
-        for call in choice.calls:
-            yield choice, call
+    choices = reply.choices if reply is not None else ()
+    return ((choice, call) for choice in choices for call in choice.calls)
 
 
 def _is_same(before: ToolCall, after: ToolCall) -> bool:
@@ -412,13 +398,8 @@ def _compare_calls(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
 
 def _blaming(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tuple[Finding, ...]:
     """Return the findings on one side of an exchange that blame some layers and, if given, are at some places."""
-    return tuple(
-        finding
-        for finding in of.checked.findings
-        if finding.side == of.side
-        and finding.layer in layers
-        and (not near or any(is_within(finding.pointer, place) for place in near))
-    )
+    blaming = (one for one in of.checked.findings if one.side == of.side and one.layer in layers)
+    return tuple(one for one in blaming if not near or any(is_within(one.pointer, place) for place in near))
 
 
 def _time_of_event(exchange: Exchange, event: int | None) -> float | None:
@@ -432,9 +413,6 @@ def _plus(at: float | None, more: float | None) -> float | None:
 
 def _id(id_: str | None) -> str:
     return f"`{excerpt(id_)}`" if id_ else "a call without an id"
-
-
-# --- showing a path ---------------------------------------------------------------------------------------------------
 
 
 def render_path(traced: Path) -> RenderableType:
@@ -452,10 +430,8 @@ def render_path(traced: Path) -> RenderableType:
         for finding in step.findings:
             code = Text(finding.code, f"bold {STYLES[finding.severity]}")
             grid.add_row("", "", code, Text.assemble(*note_of(finding)))
-    head = Text.assemble(
-        (visible(traced.name or "(no name)"), "bold blue"), (f"  {visible(traced.id or '(no id)')}", "cyan")
-    )
-    head.append(f"  exchange {visible(traced.exchange)}", "dim")
+    head = Text.assemble((visible(traced.name or "(no name)"), "bold blue"))
+    head.append(f"  {visible(traced.id or '(no id)')}", "cyan").append(f"  exchange {visible(traced.exchange)}", "dim")
     head.append(f", conversation {traced.conversation}" if traced.conversation else "", "dim")
     return Group(head, render_trail(traced), Text(""), grid, Text(""))
 
@@ -489,19 +465,12 @@ def path_document(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     steps: list[Json] = []
     for step in traced.steps:
         checked = by_id.get(step.exchange or "")
-        steps.append(
-            {
-                "layer": step.layer,
-                "state": step.state,
-                "what": step.action,
-                "said": step.text or None,
-                "at_ms": step.at,
-                "took_ms": step.took,
-                **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
-                "changes": [dict(zip(("what", "before", "after"), change, strict=True)) for change in step.changes],
-                "findings": [flat(checked, finding) for finding in step.findings] if checked is not None else [],
-            }
-        )
+        acted = {"layer": step.layer, "state": step.state, "what": step.action, "said": step.text or None}
+        times = {"at_ms": step.at, "took_ms": step.took}
+        where = {name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")}
+        changes: list[Json] = [dict(zip(("what", "before", "after"), one, strict=True)) for one in step.changes]
+        findings: list[Json] = [flat(checked, one) for one in step.findings] if checked is not None else []
+        steps.append({**acted, **times, **where, "changes": changes, "findings": findings})
     ending: dict[str, Json] = {"complete": not traced.end, "end": traced.end or None, "steps": steps}
     return {name: getattr(traced, name) for name in names} | ending
 

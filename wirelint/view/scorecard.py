@@ -52,23 +52,15 @@ class Sheet:
     labels: int = 1
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
 def score_tables(cards: Sequence[Card]) -> list[Sheet]:
     """Return the tables of `wirelint stats`: endings of replies, tokens and cost, times, findings."""
-    rows = tuple(
-        (
-            _name(card),
-            *map(str, (card.replies, card.failed)),
-            *(str(card.finishes[finish]) for finish in ("stop", "tool_calls", "other")),
-            *map(str, (card.successful, card.schema_errors)),
-            share(card.schema_accuracy),
-        )
-        for card in cards
-    )
+    rows = []
+    for card in cards:
+        ends = (card.finishes[finish] for finish in ("stop", "tool_calls", "other"))
+        counts = map(str, (card.replies, card.failed, *ends, card.successful, card.schema_errors))
+        rows.append((_name(card), *counts, share(card.schema_accuracy)))
     headings = ("model", "replies", "failed", "stop", "calls", "other", "good", "errors", "accuracy")
-    sheets = [Sheet("tool calls", headings, rows)]
+    sheets = [Sheet("tool calls", headings, tuple(rows))]
     if any(card.spending.counted for card in cards):
         sheets.append(_spending(("model",), [((_name(card),), card.spending) for card in cards]))
     if timed := [card for card in cards if card.duration or card.first_token]:
@@ -92,61 +84,39 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
 
 def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     """Return the table of `wirelint stats --by issue`: each fault once."""
-    rows = tuple(
-        (
-            "\n".join(
-                (printable(f"{one.finding.code} {one.finding.label}"), shorten(printable(one.finding.message), 60))
-            ),
-            "\n".join(dict.fromkeys(map(printable, (one.first, one.last)))),
-            one.finding.severity,
-            one.finding.layer,
-            str(one.count),
-        )
-        for one in repeats
-    )
-    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), rows, 4)
+    rows = []
+    for one in repeats:
+        found, ids = one.finding, "\n".join(dict.fromkeys(map(printable, (one.first, one.last))))
+        rule = f"{printable(f'{found.code} {found.label}')}\n{shorten(printable(found.message), 60)}"
+        rows.append((rule, ids, found.severity, found.layer, str(one.count)))
+    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), tuple(rows), 4)
 
 
 def bill_table(bills: Sequence[Bill]) -> Sheet:
     """Return the table of `wirelint stats --by conversation` or `--by run`, with a total."""
-    rows = [((_first_line(bill), _models(bill)), bill.spending) for bill in bills]
+    rows, total = [], Spending()
+    for bill in bills:
+        name = printable(bill.conversation or unicode_text(bill.source))
+        name += f"\n{printable(bill.prompt)}" if bill.conversation and bill.prompt else ""
+        models = [printable(model) for model, _ in bill.models.most_common()]
+        more = [f"and {len(models) - _MOST_MODELS} more"] if len(models) > _MOST_MODELS else []
+        rows.append(((name, "\n".join([*models[:_MOST_MODELS], *more])), bill.spending))
+        total.merge(bill.spending)
     if len(rows) > 1:
-        total = Spending()
-        for bill in bills:
-            total.merge(bill.spending)
         rows.append((("all", ""), total))
     return _spending(("conversation" if bills[0].conversation else "run", "model"), rows)
-
-
-def _first_line(bill: Bill) -> str:
-    """Return the name of a run; for a conversation its id, and below it the first words of its prompt."""
-    name = printable(bill.conversation or unicode_text(bill.source))
-    return f"{name}\n{printable(bill.prompt)}" if bill.conversation and bill.prompt else name
-
-
-def _models(bill: Bill) -> str:
-    names = [printable(name) for name, _ in bill.models.most_common()]
-    more = [f"and {len(names) - _MOST_MODELS} more"] if len(names) > _MOST_MODELS else []
-    return "\n".join([*names[:_MOST_MODELS], *more])
 
 
 def _spending(labels: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Spending]]) -> Sheet:
     """Return the table of tokens, with costs if there is a price table."""
     table = price_table()
     headings = (*labels, "replies", "input", "cached", "output", "thinking", *(("cost",) if table else ()))
-    made = tuple(
-        (
-            *names,
-            str(spent.exchanges),
-            *(
-                f"{count:,}" if spent.counted else NOTHING
-                for count in (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
-            ),
-            *((_cost(spent),) if table else ()),
-        )
-        for names, spent in rows
-    )
-    return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, made, len(labels))
+    made = []
+    for names, spent in rows:
+        counts = (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
+        shown = (f"{count:,}" if spent.counted else NOTHING for count in counts)
+        made.append((*names, str(spent.exchanges), *shown, *((_cost(spent),) if table else ())))
+    return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, tuple(made), len(labels))
 
 
 def spending_line(spent: Spending) -> str:
@@ -169,22 +139,17 @@ def _cost(spent: Spending) -> str:
 
 def _times(cards: Sequence[Card]) -> Sheet:
     headings = ("model", "TTFT\np50", "\np95", "gap\np50", "\nmax", "total\np50", "\np95", "tokens/s\np50")
-    rows = tuple(
-        (
-            _name(card),
-            *(_seconds(card.first_token, rank) for rank in (0.5, 0.95)),
-            *(_seconds(card.longest_gap, rank) for rank in (0.5, 1.0)),
-            *(_seconds(card.duration, rank) for rank in (0.5, 0.95)),
-            NOTHING if (speed := percentile(card.speed, 0.5)) is None else f"{speed:.0f}",
-        )
-        for card in cards
-    )
-    return Sheet("times: first token, longest silence of a stream, total", headings, rows)
+    rows = []
+    for card in cards:
+        measured = (card.first_token, (0.5, 0.95)), (card.longest_gap, (0.5, 1.0)), (card.duration, (0.5, 0.95))
+        times = (_seconds(values, rank) for values, ranks in measured for rank in ranks)
+        speed = percentile(card.speed, 0.5)
+        rows.append((_name(card), *times, NOTHING if speed is None else f"{speed:.0f}"))
+    return Sheet("times: first token, longest silence of a stream, total", headings, tuple(rows))
 
 
 def _findings(cards: Sequence[Card]) -> Sheet:
-    counts: Counter[tuple[str, str]] = Counter()
-    names: Counter[str] = Counter()
+    counts, names = Counter[tuple[str, str]](), Counter[str]()
     for card in cards:
         counts.update(card.findings)
     for (name, _), count in counts.items():
@@ -204,9 +169,7 @@ def _name(card: Card) -> str:
 
 def _seconds(values: Sequence[float], rank: float) -> str:
     value = percentile(values, rank)
-    if value is None:
-        return NOTHING
-    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
+    return NOTHING if value is None else f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
 
 
 def share(value: float | None) -> str:
@@ -307,31 +270,20 @@ def title(cards: Sequence[Card]) -> str:
 def section(cards: Sequence[Card]) -> Markup:
     """Return a part of the HTML page, without scripts and styles of its own."""
     sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
-    return Markup("").join([picture(cards[:_MOST_BARS]), *map(_page_table, sheets)])
+    return Markup("").join([picture(cards[:_MOST_BARS]), *map(page_table, sheets)])
 
 
-def issue_section(repeats: Sequence[Repeat]) -> Markup:
-    """Return a part of the HTML page with the faults that several exchanges have."""
-    return _page_table(issue_table(repeats), is_open=True)
-
-
-def _page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
+def page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
+    """Return a table as a part of the HTML page."""
     module = templates().get_template("scorecard.jinja").module
     return Markup(module.sheet(sheet, _one_line(sheet.headings), is_open))  # type: ignore[attr-defined]
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def card_document(card: Card) -> dict[str, Json]:
     """Return a card as JSON: counts, shares between 0 and 1, times in milliseconds; null for unknown values."""
     findings = sorted(card.findings.items(), key=lambda item: (-item[1], item[0]))
     return {
-        "provider": card.provider,
-        "model": card.model,
-        "exchanges": card.exchanges,
-        "failed": card.failed,
-        "streamed": card.streamed,
+        **{name: getattr(card, name) for name in ("provider", "model", "exchanges", "failed", "streamed")},
         "finish_stop": card.finishes["stop"],
         "finish_tool_calls": card.finishes["tool_calls"],
         "finish_others": card.finishes["other"],
@@ -341,9 +293,7 @@ def card_document(card: Card) -> dict[str, Json]:
         "calls": card.calls,
         "valid_calls": card.valid_calls,
         **_spending_document(card.spending),
-        "first_token_ms": _spread(card.first_token),
-        "longest_gap_ms": _spread(card.longest_gap),
-        "duration_ms": _spread(card.duration),
+        **{f"{name}_ms": _spread(getattr(card, name)) for name in ("first_token", "longest_gap", "duration")},
         "tokens_per_second": _spread(card.speed),
         "findings": [{"name": name, "layer": layer, "count": count} for (name, layer), count in findings],
     }
@@ -375,10 +325,7 @@ def comparison_document(made: Comparison) -> dict[str, Json]:
     """Return a comparison as JSON."""
     counts, shares = made.triggering()
     return {
-        "provider": made.provider,
-        "model": made.model,
-        "pairs": made.pairs,
-        "unmatched": made.unmatched,
+        **{name: getattr(made, name) for name in ("provider", "model", "pairs", "unmatched")},
         **counts,
         **{name: _rounded(value, 4) for name, value in shares.items()},
         "similarity": _rounded(made.similarity, 4),

@@ -45,8 +45,6 @@ _PROMPT = 60
 _FIRST = 4096
 """Characters of a message in which a prompt is looked for."""
 
-# --- one exchange -----------------------------------------------------------------------------------------------------
-
 
 class Outcome(NamedTuple):
     """Figures of one reply: its ending, the number of its calls, of valid ones, and the names of the tools called."""
@@ -285,9 +283,6 @@ def cards_of(observations: Iterable[Observation]) -> list[Card]:
     return sorted(cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
 
 
-# --- tokens and cost of conversations and runs ------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class Bill:
     """Spending of a conversation, or of a run: the exchanges of one file. `prompt`: the first words of a user."""
@@ -318,9 +313,6 @@ def bills_of(observations: Iterable[Observation], by: str) -> list[Bill]:
         if seen.answered:
             bill.spending.add(seen.tokens, seen.cost)
     return [*bills.values()]
-
-
-# --- one run against another ------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -360,11 +352,11 @@ class Comparison:
     def add(self, expected: Observation, seen: Observation) -> None:
         self.reference.add(expected)
         self.card.add(seen)
-        want, got = (one.outcome for one in (expected, seen))
-        ends = [None if one is None else one.finish for one in (got, want)]
-        self.triggered[ends[0] == "tool_calls", ends[1] == "tool_calls"] += 1
-        tools = [one.tools for one in (got, want) if one is not None and one.finish == "tool_calls"]
-        self.similar += ends[0] == ends[1] and tools[:1] == tools[1:]
+        outcomes = seen.outcome, expected.outcome
+        got, want = (None if one is None else one.finish for one in outcomes)
+        self.triggered[got == "tool_calls", want == "tool_calls"] += 1
+        tools = [one.tools for one in outcomes if one is not None and one.finish == "tool_calls"]
+        self.similar += got == want and tools[:1] == tools[1:]
 
 
 def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) -> tuple[list[Comparison], int]:
@@ -384,24 +376,21 @@ def compare(reference: Iterable[Observation], candidate: Iterable[Observation]) 
         matched.add(key)
         comparison.add(answers.take(seen), seen)
     ordered = sorted(found.values(), key=lambda one: (-one.pairs, one.provider, one.model))
-    return ordered, sum(len(answers) for key, answers in known.items() if key not in matched)
+    return ordered, sum(len(answers.all) for key, answers in known.items() if key not in matched)
 
 
 class _Answers:
     """The reference's answers to one request. Each model of the candidate is paired with all of them."""
 
     def __init__(self) -> None:
-        self._all: list[Observation] = []
+        self.all: list[Observation] = []
         self._groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
         self._taken: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def __len__(self) -> int:
-        return len(self._all)
-
     def add(self, seen: Observation) -> None:
         for group in self._groups_of(seen):
-            self._groups[group].append(len(self._all))
-        self._all.append(seen)
+            self._groups[group].append(len(self.all))
+        self.all.append(seen)
 
     def take(self, seen: Observation) -> Observation:
         """Return the best answer that this model was not paired with yet; the last one if it was paired with all."""
@@ -410,8 +399,8 @@ class _Answers:
             for number in self._groups.get(group, ()):
                 if number not in taken:
                     taken.add(number)
-                    return self._all[number]
-        return self._all[-1]
+                    return self.all[number]
+        return self.all[-1]
 
     def _groups_of(self, seen: Observation) -> tuple[tuple[object, ...], ...]:
         """Return the keys of groups of answers, the most similar first."""
@@ -422,10 +411,9 @@ class _Answers:
 def request_key(request: Request) -> str:
     """Return the digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
     digest = hashlib.blake2b(digest_size=16)
-    for message in request.messages:
-        for part in message.parts:
-            if (content := _content(message.role, part)) is not None:
-                digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
+    for role, part in ((message.role, part) for message in request.messages for part in message.parts):
+        if (content := _content(role, part)) is not None:
+            digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
     digest.update(orjson.dumps(sorted(tool.name for tool in request.tools)))
     return digest.hexdigest()
 

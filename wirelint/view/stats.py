@@ -17,7 +17,6 @@ from wirelint.text.escaping import counted
 from wirelint.view.findings import STYLES, count_by_severity, fix_of
 from wirelint.view.screen import Screen, hung, in_columns
 
-_NONE = "-"
 _COLUMNS = ("count", "rule", "severity", "layer", "fixable")
 _FIX_COLUMNS = ("safe", "unsafe", "exchanges", "remaining", "code", "name")
 
@@ -50,11 +49,10 @@ class _RuleCounts:
         """The counts as a row of the table."""
         first, layers = self.first, ", ".join(layer for layer, _ in self.layers.most_common())
         safe, unsafe = self.fixable["safe"], self.fixable["unsafe"]
-        fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
+        fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else "-"
         if safe and unsafe:
             fixable = f"{safe + unsafe} ({unsafe} unsafe)"
-        name = Text(f"{first.code} {first.label}", "bold")
-        fix = Text(fixable, "" if fixable == _NONE else "green")
+        fix, name = Text(fixable, "green" if safe or unsafe else ""), Text(f"{first.code} {first.label}", "bold")
         return Text(f"{self.findings}"), name, Text(first.severity, STYLES[first.severity]), Text(layers), fix
 
 
@@ -106,10 +104,11 @@ class Statistics:
 
     def write(self, out: TextIO, output_format: str) -> None:
         """Write the counts: a JSON array for `json`, an object per line for `jsonl`, else a table."""
-        ordered = (
-            (-rule.findings, SEVERITIES.index(rule.first.severity), title) for title, rule in self._rules.items()
-        )
-        rules = [self._rules[title] for *_, title in sorted(ordered)]
+
+        def order(item: tuple[str, _RuleCounts]) -> tuple[int, int, str]:
+            return -item[1].findings, SEVERITIES.index(item[1].first.severity), item[0]
+
+        rules = [rule for _, rule in sorted(self._rules.items(), key=order)]
         rows = [rule.document for rule in rules]
         if output_format == "json":
             out.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -131,14 +130,14 @@ class Statistics:
         nothing = "nothing found in what could be read" if problems or self.unread or self.partial else "nothing found"
         if problems and not self.exchanges:
             nothing = "nothing could be read"
-        again = f" ({self.again} more known from earlier turns; --all-occurrences shows them)" if self.again else ""
-        unread = (
-            f"; bodies of {counted(self.unread, 'exchange')} not read (too large or damaged)" if self.unread else ""
-        )
-        if self.partial:
-            unread += f"; {counted(self.partial, 'exchange')} read in part (wirelint show has the reasons)"
         read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
-        line = f"{read}: {found or nothing}{unread}{again}"
+        line = f"{read}: {found or nothing}"
+        if self.unread:
+            line += f"; bodies of {counted(self.unread, 'exchange')} not read (too large or damaged)"
+        if self.partial:
+            line += f"; {counted(self.partial, 'exchange')} read in part (wirelint show has the reasons)"
+        if self.again:
+            line += f" ({self.again} more known from earlier turns; --all-occurrences shows them)"
         safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
         if not hints or not (safe or unsafe):
             return line

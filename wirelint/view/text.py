@@ -32,7 +32,6 @@ from wirelint.view.findings import (
     known_note,
     note_of,
     place,
-    place_text,
     recurrence,
     remedy,
     visible,
@@ -60,9 +59,6 @@ _LIST_INDENT, _SHORTEST_PROMPT = 2, 20
 _MOST_EXCHANGES = 6
 """Exchanges of a conversation that a list shows without folding."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-# --- findings ---------------------------------------------------------------------------------------------------------
 
 
 class Full:
@@ -98,15 +94,14 @@ class Full:
             lines([Text()])
 
     def close(self) -> None:
-        again = [one for one in self._repeats.ordered() if one.count > 1] if self._repeats is not None else []
         width, lines = self._console.width, self._console.print_lines
-        if again:
+        repeats = self._repeats.ordered() if self._repeats is not None else []
+        if again := [one for one in repeats if one.count > 1]:
             lines(hung(Text("found again (--all-occurrences shows each)", "bold underline"), width, 0))
-        for one in again:
-            style = STYLES[one.finding.severity]
-            title = Text.assemble((f"{MARKS[one.finding.severity]} {one.finding.code} {one.finding.name}", style))
-            lines(hung(title.append(f"  {one.seen}", "dim"), width, 2, 2))
-        if again:
+            for one in again:
+                found = one.finding
+                head = f"{MARKS[found.severity]} {found.code} {found.name}", STYLES[found.severity]
+                lines(hung(Text.assemble(head, (f"  {one.seen}", "dim")), width, 2, 2))
             lines([Text()])
         self._console.file.flush()
 
@@ -125,8 +120,7 @@ def finding_lines(checked: Checked, finding: Finding, source: Source, width: int
     yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
     for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
         yield Text(" " * _INDENT).append_text(line)
-    notes = (recurrence(finding.issue, checked.record.id), "dim"), (remedy(checked, finding), "green")
-    for note, colour in notes:
+    for note, colour in ((recurrence(finding.issue, checked.record.id), "dim"), (remedy(checked, finding), "green")):
         if note:
             yield from hung(Text.assemble(("= ", "blue"), (note, colour)), width, _INDENT, 2)
 
@@ -136,9 +130,8 @@ def _head(checked: Checked) -> Text:
     head = Text.assemble((visible(checked.record.id), "bold cyan"))
     if exchange is None:
         return head
-    for word in (exchange.api, exchange.model, "stream" if checked.streamed else ""):
-        if word:
-            head.append(visible(f"  {word}"))
+    for word in filter(None, (exchange.api, exchange.model, "stream" if checked.streamed else "")):
+        head.append(visible(f"  {word}"))
     if exchange.status is not None:
         head.append(f"  {exchange.status}", "green" if exchange.status < 400 else "red")
     return head
@@ -273,12 +266,9 @@ def _title(checked: Checked, exchange: Exchange) -> RenderableType:
     facts.append(str(exchange.status) if exchange.status is not None else "")
     facts.append(f"{exchange.timing.duration:.0f} ms" if exchange.timing.duration is not None else "")
     facts.append(f"conversation {exchange.conversation}" if exchange.conversation else "")
-    return Group(
-        Line(Text(visible(f" {checked.record.id} "), "bold cyan"), align="left", style="dim"),
-        Text(visible(f"{exchange.method} {exchange.url}"), overflow="fold"),
-        Text(visible(" · ".join(fact for fact in facts if fact)), "dim"),
-        Text(""),
-    )
+    head = Line(Text(visible(f" {checked.record.id} "), "bold cyan"), align="left", style="dim")
+    url = Text(visible(f"{exchange.method} {exchange.url}"), overflow="fold")
+    return Group(head, url, Text(visible(" · ".join(filter(None, facts))), "dim"), Text(""))
 
 
 def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
@@ -286,8 +276,7 @@ def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
         yield Text("\nfixes applied", "bold")
     for fix in record.fixes:
         head = Text.assemble(("✎ ", "green"), (f"{visible(fix.code)} {visible(fix.name)}", "bold green"))
-        where = f"  {place_text(fix.side, fix.pointer, fix.event)}"
-        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(where), "dim")
+        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(f"  {place(fix)}"), "dim")
         for line in fix.patch.split("\n") if fix.patch else ():
             yield Padding(Text(clip(line, lengths.full), _PATCH.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
 
@@ -308,9 +297,6 @@ def _foot(exchange: Exchange) -> RenderableType:
     elif exchange.end != "unread":
         notes.append("no reply")
     return Text(visible("\n".join(["", *notes])), "dim")
-
-
-# --- a list of conversations ----------------------------------------------------------------------------------------------
 
 
 def list_conversations(items: Sequence[Checked], width: int, *, full: bool = False) -> Iterator[Text]:
@@ -390,9 +376,6 @@ def _names(checked: Checked) -> Text:
     if checked.known:
         shown.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
     return shown.append(" ✎" if checked.record.fixes else "", "green")
-
-
-# --- the difference of two exchanges ----------------------------------------------------------------------------------
 
 
 def render_difference(one: Checked, other: Checked) -> Iterator[Text]:

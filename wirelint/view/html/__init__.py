@@ -42,13 +42,7 @@ from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
 from wirelint.view import scorecard
 from wirelint.view.findings import Repeats, recurrence, worst, worst_first
-from wirelint.view.html.exchange import (
-    Object,
-    describe_failure,
-    is_rewritten,
-    make_detail,
-    make_row,
-)
+from wirelint.view.html.exchange import Object, describe_failure, is_rewritten, make_detail, make_row
 from wirelint.view.scores import Card, Observation, cards_of, name_provider, observe
 
 __all__ = ["Section", "Written", "render_dashboard", "write_report"]
@@ -94,8 +88,7 @@ def write_report(
     `all_occurrences`.
     """
     summary, seen, problems, rows = Summary(), list[Observation | None](), list[str](), list[Json]()
-    anchors, occurrences, shown_issues = Counter[str](), Occurrences(), list[_ShownIssue]()
-    repeats = Repeats()
+    anchors, occurrences, repeats, shown_issues = Counter[str](), Occurrences(), Repeats(), list[_ShownIssue]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
         for item in items:
@@ -108,7 +101,10 @@ def write_report(
             seen.append(observe(item))
             repeats.add(item)
             occurrences.see(item)
-            row = _anchored(make_row(item), anchors)
+            row = make_row(item)
+            name = str(row["id"] or row["place"] or "exchange")
+            anchors[name] += 1
+            row["anchor"] = name if anchors[name] == 1 else f"{name}~{anchors[name]}"  # its name in links
             rows.append(row)
             shown_issues += _issues(item, row)
             try:
@@ -143,8 +139,10 @@ def _own_sections(cards: list[Card], repeats: Repeats) -> list[Section]:
     """Return the scorecard, if there are calls, and the faults that several exchanges have."""
     scored = cards if any(card.calls for card in cards) else []
     own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
-    again = [one for one in repeats.ordered() if one.count > 1]
-    return own + ([Section("Issues of several exchanges", scorecard.issue_section(again))] if again else [])
+    if again := [one for one in repeats.ordered() if one.count > 1]:
+        table = scorecard.page_table(scorecard.issue_table(again), is_open=True)
+        own.append(Section("Issues of several exchanges", table))
+    return own
 
 
 _ShownIssue: TypeAlias = tuple[str, str, Issue, Object]
@@ -158,16 +156,6 @@ def _issues(checked: Checked, row: Object) -> Iterator[_ShownIssue]:
             yield checked.record.source, checked.record.id, finding.issue, value
 
 
-def _anchored(made: Object, anchors: Counter[str]) -> Object:
-    """Return a row with `anchor`, its name in links: its id, numbered if an earlier row has the same."""
-    name = str(made["id"] or made["place"] or "exchange")
-    anchors[name] += 1
-    return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
-
-
-# --- data -------------------------------------------------------------------------------------------------------------
-
-
 class Blocks:
     """Writes exchanges with their messages to `out` in blocks. An equal message is stored once.
 
@@ -179,7 +167,7 @@ class Blocks:
         self._seen: dict[bytes, int] = {}
         self._messages: list[bytes] = []
         self._exchanges: list[bytes] = []
-        self._size = self._count = self._first_exchange = self._first_message = 0
+        self._size = self._first_exchange = self._first_message = 0
         self.firsts: list[Json] = []
 
     def message(self, value: Object) -> int:
@@ -192,15 +180,13 @@ class Blocks:
             self._size += len(data)
         return number
 
-    def exchange(self, value: Object) -> int:
-        """Return the number of an exchange, counted from 0. Its messages must have been stored before."""
+    def exchange(self, value: Object) -> None:
+        """Store an exchange. Its messages must have been stored before."""
         data = dump_printable(value)
         self._exchanges.append(data)
         self._size += len(data)
-        self._count += 1
         if self._size >= _BLOCK:
             self.close()
-        return self._count - 1
 
     def close(self) -> None:
         """Write the last block."""
@@ -354,9 +340,6 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
                 yield Bar(round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, title)
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
-
-
 def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
     """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
     script, style = _read("exchange.js", "report.js"), _read("report.css")
@@ -372,18 +355,8 @@ def _write_page(out: Path, data: BinaryIO, **values: object) -> None:
 
 def _policy(script: str, style: str) -> str:
     """Return the policy of a page. `script`, `style`: the only sources of these that it permits."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{script}'",
-            f"style-src '{style}'",
-            "img-src data:",  # the empty icon
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    )
+    sources = f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:"  # the empty icon
+    return f"{sources}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 
 def render_dashboard(nonce: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from wirelint.capture.offline import Checked
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.record import Record
 from wirelint.model import (
     Exchange,
     HostedCall,
@@ -56,6 +56,7 @@ _FIELDS = {
     **dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id"), "id"),
     "name": "name",
 }
+_IN_ROW = ("code", "name", "severity", "layer", "message")
 _FINDING = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message")
 _FIX = ("code", "name", "safety", "side", "title", "pointer", "before", "after")
 
@@ -64,17 +65,12 @@ Store: TypeAlias = Callable[[Object], int]
 """Stores each message once, and returns its number, equal for equal messages."""
 
 
-# --- rows and details -------------------------------------------------------------------------------------------------
-
-
 def make_row(checked: Checked) -> Object:
     """Return the data of an exchange for the list and its filters."""
     record, exchange = checked.record, checked.exchange
     timing = exchange.timing if exchange is not None else record.timing
     return {
-        "id": record.id,
-        "source": record.source,
-        "place": record.place,
+        **{name: getattr(record, name) for name in ("id", "source", "place")},
         "api": exchange.api if exchange is not None else "",
         "model": printable(exchange.model) if exchange is not None else "",
         "provider": name_provider(checked),
@@ -89,47 +85,48 @@ def make_row(checked: Checked) -> Object:
         "rewritten": is_rewritten(record),
         "title": _title(exchange),
         "known": known_note(len(checked.known)),
-        "findings": [
-            {"code": one.code, "name": one.name, "severity": one.severity, "layer": one.layer, "message": one.message}
-            for one in worst_first(checked.findings)
-        ],
+        "findings": [{name: getattr(one, name) for name in _IN_ROW} for one in worst_first(checked.findings)],
     }
 
 
 def make_detail(checked: Checked, store: Store) -> Object:
     """Return the conversation with findings, the fixes, and the times of chunks. Messages go to `store`."""
     record, exchange = checked.record, checked.exchange
-    findings = worst_first(checked.findings)
+    findings, arrivals = worst_first(checked.findings), exchange.arrivals if exchange is not None else NO_ARRIVALS
     made: Object = {
         "url": clip(record.url),
-        "headers": [["request", _headers(record.request_headers)], ["response", _headers(record.response_headers)]],
+        "headers": [
+            [side, [[name, clip(value)] for name, value in headers]]
+            for side, headers in (("request", record.request_headers), ("response", record.response_headers))
+        ],
         "fixes": [{name: getattr(fix, name) for name in _FIX} for fix in record.fixes],
         "diff": list(_diff(record)),
-        "strip": build_timeline(
-            record.chunks, record.timing, exchange.arrivals if exchange is not None else NO_ARRIVALS
-        ),
+        "strip": build_timeline(record.chunks, record.timing, arrivals),
         "error": record.error,
     }
     if exchange is None:
-        bodies = (("request", record.request_body), ("response", record.response_body))
-        raw: list[Json] = [[side, _raw(body)] for side, body in bodies if body]
+        raw: list[Json] = []
+        for side, body in (("request", record.request_body), ("response", record.response_body)):
+            if body:
+                text, left = body[:_MOST_RAW].decode("utf-8", "backslashreplace"), len(body) - _MOST_RAW
+                raw.append([side, f"{text}… (+{left} bytes)" if left > 0 else text])
         return made | {"raw": raw, "findings": [_finding(checked, one, {}) for one in findings]}
     sent = sent_on(record)
-    messages, reply = _messages(exchange), _choices(exchange.reply)
+    messages, choices, reply = _messages(exchange), _choices(exchange.reply), exchange.reply
     forwarded = _messages(sent) if sent is not None and record.forwarded is not None else None
     delivered = _choices(exchange.delivered) if exchange.delivered is not None else None
     spots = {
         "request": _spots((pointer, _parts(value)) for pointer, value in messages),
-        "response": _spots(("", [*_parts(choice), {"at": choice["finishAt"]}]) for choice in reply),
+        "response": _spots(("", [*_parts(choice), {"at": choice["finishAt"]}]) for choice in choices),
     }
-    usage = exchange.reply.usage if exchange.reply is not None else None
+    usage = reply.usage if reply is not None else None
     return made | {
         "request": _aligned(messages, forwarded, store),
-        "reply": [*reply],
-        "delivered": [*delivered] if delivered is not None and delivered != reply else None,
+        "reply": [*choices],
+        "delivered": [*delivered] if delivered is not None and delivered != choices else None,
         "findings": [_finding(checked, one, spots) for one in findings],
         "usage": {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None,
-        "errorObject": compact(exchange.reply.error) if exchange.reply is not None and exchange.reply.error else None,
+        "errorObject": compact(reply.error) if reply is not None and reply.error else None,
         "notes": [*exchange.notes],
     }
 
@@ -178,20 +175,21 @@ def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
     if request is None:
         return []
     tools = [("/tools", _tools(request.tools))] if request.tools else []
-    return [*tools, *((one.pointer, write_message(one)) for one in request.messages)]
+    return [*tools, *((one.pointer, _message(one)) for one in request.messages)]
+
+
+def _message(value: Message) -> Object:
+    """Return a message; the places of its parts are relative to it."""
+    return {"role": value.role, "parts": [write_part(item, value.pointer) for item in value.parts]}
 
 
 def _choices(reply: Reply | None) -> list[Object]:
     """Return the choices of a reply; the places of their parts are absolute."""
-    return [
-        {
-            "index": one.index,
-            "parts": [write_part(part, "") for part in one.parts],
-            "finish": one.finish_reason,
-            "finishAt": one.finish_pointer,
-        }
-        for one in (reply.choices if reply is not None else ())
-    ]
+    made: list[Object] = []
+    for one in reply.choices if reply is not None else ():
+        parts: list[Json] = [write_part(part, "") for part in one.parts]
+        made.append({"index": one.index, "parts": parts, "finish": one.finish_reason, "finishAt": one.finish_pointer})
+    return made
 
 
 def _parts(turn: Object) -> list[Json]:
@@ -219,15 +217,6 @@ def _diff(record: Record) -> Iterator[str]:
         yield line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
     if left := sum(1 for _ in lines):
         yield f"@@ {left} more lines: wirelint fix --diff @@"
-
-
-def _headers(headers: Headers) -> list[Json]:
-    return [[name, clip(value)] for name, value in headers]
-
-
-def _raw(body: bytes) -> str:
-    text = body[:_MOST_RAW].decode("utf-8", "backslashreplace")
-    return text if len(body) <= _MOST_RAW else f"{text}… (+{len(body) - _MOST_RAW} bytes)"
 
 
 # --- the place and the evidence of a finding --------------------------------------------------------------------------
@@ -292,11 +281,6 @@ def _quotes(message: str) -> Iterator[str]:
 
 
 # --- messages and parts -----------------------------------------------------------------------------------------------
-
-
-def write_message(value: Message) -> Object:
-    """Return a message; the places of its parts are relative to it."""
-    return {"role": value.role, "parts": [write_part(item, value.pointer) for item in value.parts]}
 
 
 def _tools(tools: tuple[Tool, ...]) -> Object:
