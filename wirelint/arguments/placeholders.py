@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
-from wirelint.arguments.schemas import dotted, element, kinds, member, plain
+from wirelint.arguments.schemas import dotted, inner_schema, kinds, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
 from wirelint.jsonvalues import inside
@@ -271,7 +271,7 @@ def declared(root: Json, path: Iterable[str | int]) -> Json:
     """Return the schema of a place; None without one."""
     found = root
     for step in path:
-        found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
+        found = inner_schema(found, step, root)
     return found
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import is_normal_end
+from wirelint.arguments.argument_faults import is_filled, is_normal_end
 from wirelint.arguments.json_continuation import write
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
@@ -312,7 +312,7 @@ class EmptyCalls(WaitingRewriter[Start]):
         if self._remover.is_removed(event):
             return ()
         match event:
-            case Start(kind="tool_call", name=None | "", form="function") if event.input in (None, {}, "", []):
+            case Start(kind="tool_call", name=None | "", form="function") if not is_filled(event.input):
                 self._text = ""
                 return self.wait_for(event)
             case Start():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wirelint.apis.traits import ending, traits
-from wirelint.arguments.argument_faults import UNREAD
+from wirelint.arguments.argument_faults import UNREAD, is_filled
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import PassingRewriter, RewriteContext, first_frame
@@ -63,7 +63,7 @@ class Content:
             self.forms.add(start.form)
             self.named = self.named or bool(start.name)
             self.last, self.scanner = start.block, Scanner()
-            self.given = start.form == "custom" or start.input not in (None, {}, "", [])
+            self.given = start.form == "custom" or is_filled(start.input)
         elif start.kind in ("hosted_call", "hosted_result", "opaque"):
             self.hidden = True
 
