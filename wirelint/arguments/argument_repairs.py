@@ -27,15 +27,16 @@ from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
     NO_VALUES,
     REDACTED,
+    TAGS,
     Concatenated,
     Flaw,
+    Rewritten,
     canonical,
     concatenated,
     flaw,
     is_filled,
     type_words,
 )
-from wirelint.arguments.argument_markup import TAGS, Rewritten
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, inner_schema, kinds, plain
 from wirelint.dialects.declared import bind, properties_of

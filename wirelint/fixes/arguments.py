@@ -23,8 +23,18 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import REDACTED, concatenated, flaw, is_filled, is_normal_end
-from wirelint.arguments.argument_markup import Polluted, may_be_polluted, polluted, rewrite, with_strings
+from wirelint.arguments.argument_faults import (
+    REDACTED,
+    Polluted,
+    concatenated,
+    flaw,
+    is_filled,
+    is_normal_end,
+    may_be_polluted,
+    polluted,
+    rewrite,
+    with_strings,
+)
 from wirelint.arguments.argument_repairs import (
     Change,
     Everything,
@@ -132,13 +142,15 @@ def _bare(frame: Frame | None) -> Frame | None:
 class ArgumentRewriter(ABC):
     """Base of rewriters of arguments. A subclass defines the watcher and the change of a call.
 
-    `ends_whole`: a cut reply has no such fault. `looks_ahead`: in a whole body, a call is decided on as soon as it appears.
+    `watcher` makes the watcher of a call, unless a subclass overrides `watch`. `ends_whole`: a cut reply has no such
+    fault. `looks_ahead`: in a whole body, a call is decided on as soon as it appears.
     """
 
     phase: ClassVar[float] = 4
     heeds_text: ClassVar[bool] = False
     ends_whole: ClassVar[bool] = True
     looks_ahead: ClassVar[bool] = True
+    watcher: ClassVar[Callable[[], Watcher]]
 
     def __init__(self, rule: Rule, context: RewriteContext) -> None:
         self._rule = rule
@@ -161,9 +173,9 @@ class ArgumentRewriter(ABC):
 
     # --- for subclasses -----------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def watch(self, call: Call) -> Watcher | None:
         """Return a watcher for the argument text of a call; None if nothing in it can be fixed."""
+        return type(self).watcher()
 
     @abstractmethod
     def keeps_start(self, start: Start) -> bool:
@@ -248,8 +260,6 @@ class ArgumentRewriter(ABC):
                 self._failed = True
             case StreamViolation("broken-json"):
                 self._unread = True
-            case _:
-                pass
 
     def _start(self, event: Start) -> Iterable[Event]:
         if self._context.streamed:
@@ -320,10 +330,8 @@ class ArgumentRewriter(ABC):
         self._calls.pop(call.start.block, None)
 
     def _abandon(self, call: Call) -> None:
-        name = call.name or "a call"
-        self._context.notes.append(
-            f"{self._rule.name}: the arguments of {name} are too long to be held back; left unchanged"
-        )
+        what = f"the arguments of {call.name or 'a call'}"
+        self._context.notes.append(f"{self._rule.name}: {what} are too long to be held back; left unchanged")
         self._leave(call)
 
     def _flush(self) -> list[Event]:
@@ -460,9 +468,7 @@ class SeparateValues(ArgumentRewriter):
     """Makes one value of several JSON values, or one call of each."""
 
     ends_whole = False
-
-    def watch(self, call: Call) -> Watcher | None:
-        return ValuesWatcher()
+    watcher = ValuesWatcher
 
     def keeps_start(self, start: Start) -> bool:
         return is_filled(start.input)
@@ -477,8 +483,7 @@ class SeparateValues(ArgumentRewriter):
 class CompleteJson(ArgumentRewriter):
     """Makes a JSON object of missing or damaged arguments."""
 
-    def watch(self, call: Call) -> Watcher | None:
-        return SyntaxWatcher()
+    watcher = SyntaxWatcher
 
     def keeps_start(self, start: Start) -> bool:
         if not is_filled(start.input):
@@ -521,9 +526,7 @@ class StripMarkup(ArgumentRewriter):
     """Removes native markup that stuck to keys and values."""
 
     phase: ClassVar[float] = 3.2
-
-    def watch(self, call: Call) -> Watcher | None:
-        return markup_watcher()
+    watcher = markup_watcher
 
     def keeps_start(self, start: Start) -> bool:
         return bool(start.input) and may_be_polluted(write(start.input))
@@ -539,13 +542,11 @@ class StripThoughts(ArgumentRewriter):
 
     phase: ClassVar[float] = 3.15
     """After markup has become calls, before other changes of arguments."""
+    watcher = thought_watcher
 
     def __init__(self, rule: Rule, context: RewriteContext, judge: Callable[[ToolCall], Change | None]) -> None:
         super().__init__(rule, context)
         self._judge = judge
-
-    def watch(self, call: Call) -> Watcher | None:
-        return thought_watcher()
 
     def keeps_start(self, start: Start) -> bool:
         return bool(start.input) and thought_watcher().feed(text := write(start.input)) < len(text)
@@ -611,14 +612,10 @@ def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, con
     for fault in past_faults(exchange, ledger):
         if fault.concatenated is concatenated:
             damaged: Severity = "error" if refused else "info" if fault.nothing else "warning"
-            yield rule.finding(
-                "request",
-                f"{fault.name}: in the history the arguments are {fault.words}",
-                fault.call.pointer,
-                layer=fault.layer,
-                severity=damaged if fault.layer is None else "warning",
-                fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None,
-            )
+            severity: Severity = damaged if fault.layer is None else "warning"
+            fix = Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None
+            message = f"{fault.name}: in the history the arguments are {fault.words}"
+            yield rule.finding("request", message, fault.call.pointer, layer=fault.layer, severity=severity, fix=fix)
 
 
 def fix_history(
@@ -629,10 +626,8 @@ def fix_history(
         if fault.concatenated is concatenated and fault.edit is not None and permit.allows(rule.code, fault.safety):
             before, after = fault.call.arguments.text, fault.right or ""
             title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(after)}"
-            yield (
-                (fault.edit,),
-                rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after),
-            )
+            made = rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after)
+            yield (fault.edit,), made
 
 
 # Rewriter for invented arguments and argument policies: it changes arguments while they stream, and removes blocked calls.
@@ -677,9 +672,8 @@ class PolicyRewriter(ArgumentRewriter):
         arguments = call.arguments.mapping
         if arguments is None or not call.name or call.form == "custom":
             return None
-        outcome = self._judge(
-            call, arguments, self._tool(call.name), partial(self._context.permit.allows, self._rule.code)
-        )
+        allows = partial(self._context.permit.allows, self._rule.code)
+        outcome = self._judge(call, arguments, self._tool(call.name), allows)
         if not outcome.made:
             return None
         safety: Safety = "unsafe" if any(fault.safety == "unsafe" for fault in outcome.made) else "safe"

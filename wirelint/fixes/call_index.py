@@ -99,8 +99,6 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
                 return self._judged(event, follows=False)
             case Delta() if (calls := self._calls.get(event.block)) is not None:
                 calls.text(event.text)
-            case _:
-                pass
         return self.continues(event)
 
     def _judged(self, update: CallUpdate, *, follows: bool) -> Iterable[Event]:
@@ -175,8 +173,6 @@ class LateHeads(WaitingRewriter[Start]):
                 return False
             case Done() | Failure():
                 return False
-            case _:
-                pass
         return None
 
     def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
@@ -204,8 +200,6 @@ class LateHeads(WaitingRewriter[Start]):
                 name = None if event.name == moved.name else event.name
                 if (id_, name) != (event.id, event.name):
                     return (event._replace(id=id_, name=name),) if id_ or name else ()
-            case _:
-                pass
         return (event,)
 
     def _has_head(self, id_: str | None, name: str | None) -> bool:
@@ -238,8 +232,6 @@ class RepeatRemover(PassingRewriter):
             case CallUpdate() if self._acts and (start := self._starts.get(event.block)) is not None:
                 again = event.id in (None, start.id) and event.name in (None, start.name)
                 return () if again else (event,)  # a call under another index, or without one
-            case _:
-                pass
         return (event,)
 
 

@@ -199,8 +199,6 @@ class ItemIds(PassingRewriter):
                 seed = f"{self._context.exchange.id}/{place}/{id_}".encode("utf-8", "surrogatepass")
                 event = event._replace(item_id=f"{prefix}_{hashlib.sha256(seed).hexdigest()[:50]}")
                 self._record(event, id_)
-            case _:
-                pass
         return (event,)
 
 
@@ -286,8 +284,6 @@ class CallHeads(WaitingRewriter[Start]):
                 return () if event.id in (None, "", self._starting[block]) else (event._replace(name=None),)
             case Finish():
                 return (self._remover.finish(event),)
-            case _:
-                pass
         return (event,)
 
 
@@ -319,8 +315,6 @@ class EmptyCalls(WaitingRewriter[Start]):
                 self._note(event)
             case Finish():
                 return (self._remover.finish(event),)
-            case _:
-                pass
         return (event,)
 
     def decides(self, first: Start, event: Event) -> bool | None:

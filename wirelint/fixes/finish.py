@@ -145,8 +145,6 @@ class FinishReasons(PassingRewriter):
                 return self._without(event)
             case Done() if self._context.streamed:
                 return [*self._missing(event.frame), event]
-            case _:
-                pass
         return (event,)
 
     def release(self) -> Iterable[Event]:
