@@ -587,18 +587,18 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
     names = [member.name for member in members]
     if any(names.count(name) > 1 for name in changes):
         return None
-    kept = [member for member in members if not isinstance(changes.get(member.name), Gone)]
     first = next((member for member in members if member.name in changes), None)
     spaced = not members or text[members[0].value - 1] in _BLANK
     pieces: list[str] = []
     before = opening_bracket + 1
     opening = text[before : members[0].start] if members else ""
     between = text[members[0].end : members[1].start] if len(members) > 1 else (", " if spaced else ",")
-    for member in kept:
-        number = members.index(member)
-        lead = opening if not pieces else text[members[number - 1].end : member.start] if number else between
-        value = changes.get(member.name, GONE)
-        written = text[member.value : member.end] if isinstance(value, Gone) else _dump(value, spaced=spaced)
+    for number, member in enumerate(members):
+        value = changes.get(member.name)
+        if isinstance(value, Gone):
+            continue
+        lead = text[members[number - 1].end : member.start] if pieces else opening
+        written = _dump(value, spaced=spaced) if member.name in changes else text[member.value : member.end]
         pieces.append(f"{lead}{text[member.start : member.value]}{written}")
     for name, value in changes.items():
         if name not in names and not isinstance(value, Gone):
@@ -658,14 +658,14 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
         name = name if name in properties and name not in arguments else key
         if name != key:
             found.append((f"the key {key!r}", key.replace(name, "", 1)))
-        tail = _tail(value, key, arguments, request) if isinstance(value, str) else ""
-        if tail and isinstance(value, str):
-            found.append((f"the value of {name}", tail))
-            value = value[: -len(tail)]
-            clean = clean and not value[-1].isspace()
-        elif isinstance(value, str) and (swallowed := _swallowed(value, name, properties, arguments, request)):
-            found.append((f"the value of {name}", swallowed))
-            clean = False
+        if isinstance(value, str):
+            if tail := _tail(value, key, arguments, request):
+                found.append((f"the value of {name}", tail))
+                value = value[: -len(tail)]
+                clean = clean and not value[-1].isspace()
+            elif swallowed := _swallowed(value, name, properties, arguments, request):
+                found.append((f"the value of {name}", swallowed))
+                clean = False
         cleaned[name] = value
     if not found or len(cleaned) < len(arguments):
         return None

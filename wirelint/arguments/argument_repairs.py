@@ -279,7 +279,7 @@ def void_watcher(names: frozenset[str]) -> PatternWatcher:
     return PatternWatcher(_voids(names), "{,")
 
 
-# --- changes ------------------------------------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

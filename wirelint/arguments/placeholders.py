@@ -250,13 +250,8 @@ class Leaf(NamedTuple):
 
 
 def are_too_many(arguments: dict[str, Json]) -> bool:
-    """Return True if arguments hold more texts and numbers than `leaves` yields at most."""
+    """Return True if arguments hold more than `MOST_VALUES` texts and numbers; `inventions` reads no more of them."""
     return next(islice(_values(arguments), MOST_VALUES, None), None) is not None
-
-
-def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    """Yield the texts and numbers of arguments, up to a limit."""
-    return islice(_values(arguments), MOST_VALUES)
 
 
 def _values(value: Json, path: tuple[str | int, ...] = (), name: str = "") -> Iterator[Leaf]:
@@ -352,7 +347,7 @@ class Invention:
 
 def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
     """Yield the invented values among arguments."""
-    for leaf in leaves(arguments):
+    for leaf in islice(_values(arguments), MOST_VALUES):
         value = str(leaf.value)
         counts = isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id"
         found = sign(value, leaf.name) if isinstance(leaf.value, str) or counts else None
@@ -384,9 +379,7 @@ def describe(schema: Json) -> str:
 
 
 def _spelled(value: Json) -> str:
-    return (
-        value if isinstance(value, str) else "\n".join(map(_spelled, value)) if isinstance(value, list) else str(value)
-    )
+    return "\n".join(map(_spelled, value)) if isinstance(value, list) else str(value)
 
 
 def _options(schema: dict[str, Json]) -> list[Json]:
@@ -439,9 +432,10 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) ->
     ]
     if not places:
         return
-    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
     queries = [
-        value.casefold() for name, value in texts if purpose(name) == "prose" and "pattern" not in words_of(name)
+        value.casefold()
+        for name, value in arguments.items()
+        if isinstance(value, str) and purpose(name) == "prose" and "pattern" not in words_of(name)
     ]
     for name, value in places:
         folded = value.strip().casefold()

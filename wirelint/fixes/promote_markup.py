@@ -183,7 +183,6 @@ class MarkupDecider(TextDecider):
         self._base = self._read = 0
         self._buffer = ""
         self._fresh: list[str] = []
-        self._fresh_size = 0
         self._quotation = Quotation()
         self._open = self._swallowing = self._said = self._complete = self._parked = False
         self._why: Pause | None = None
@@ -214,7 +213,6 @@ class MarkupDecider(TextDecider):
                 self._base = block.length - len(self._buffer)
                 return
         self._fresh.append(text)
-        self._fresh_size += len(text)
         if not self.streamed:
             return  # the text is scanned at its end
         if self._is_due(text):
@@ -321,7 +319,7 @@ class MarkupDecider(TextDecider):
 
     def _is_due(self, text: str) -> bool:
         """Return True if something may have closed, or there is much more text than at the last scan."""
-        size = len(self._buffer) + self._fresh_size
+        size = self.block.length - self._base
         if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
             return True
         block = self.block
@@ -333,7 +331,6 @@ class MarkupDecider(TextDecider):
         if self._fresh:
             self._buffer += "".join(self._fresh)
             self._fresh.clear()
-            self._fresh_size = 0
 
     def _trim(self) -> None:
         keep = max(min(self.block.sure, self._read) - self._base - _CONTEXT, 0)

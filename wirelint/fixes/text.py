@@ -510,8 +510,8 @@ class TextRewriter:
         if block.changed:
             yield from self.landed(block, event.frame)
         if not block.opened:
-            block.opened = True
-            yield block.start._replace(frame=event.frame) if block.changed else block.start
+            start = self._begin(block)
+            yield start._replace(frame=event.frame) if block.changed else start
         if text is not None:
             event = event._replace(text=text)
         yield event if block.number == event.block else event._replace(block=block.number)
