@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
 from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues, fix_history, report_history
+from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
+from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger

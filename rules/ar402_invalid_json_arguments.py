@@ -6,7 +6,8 @@ from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
 from wirelint.arguments.argument_repairs import repair_flaw, write_as_text
 from wirelint.events import StreamViolation
-from wirelint.fixes.arguments import CallShapes, CompleteJson, fix_history, report_history
+from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
+from wirelint.fixes.call_index import CallShapes
 from wirelint.model import Choice, Exchange, ToolCall
 from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, fix_of
 from wirelint.state.ledger import Ledger

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
-from wirelint.arguments.argument_faults import claims_complete
-from wirelint.arguments.argument_markup import Gone
+from wirelint.arguments.argument_faults import Gone, claims_complete
 from wirelint.arguments.placeholders import KnownText, named_parameters, refused
 from wirelint.fixes.arguments import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult

@@ -3,8 +3,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from wirelint.arguments.argument_faults import claims_complete
-from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
+from wirelint.arguments.argument_faults import claims_complete, may_be_polluted, polluted, strings
 from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES

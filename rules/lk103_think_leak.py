@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.arguments.argument_markup import is_data, strings, writes_file
+from wirelint.arguments.argument_faults import is_data, strings, writes_file
 from wirelint.arguments.argument_repairs import Change
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.arguments import StripThoughts, unthought

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal, Protocol, get_args
 
-from wirelint.arguments.argument_markup import GONE, Gone
+from wirelint.arguments.argument_faults import GONE, Gone
 from wirelint.arguments.placeholders import Invention, KnownText, inventions, sign
 from wirelint.arguments.schemas import kind_of, tails
 from wirelint.jsonvalues import Path, inside

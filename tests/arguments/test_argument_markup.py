@@ -9,7 +9,7 @@ import pytest
 
 from tests.build import Talk, User, read, schema, some
 from tests.tables import rows, tables
-from wirelint.arguments.argument_markup import GONE, may_be_polluted, polluted, rewrite
+from wirelint.arguments.argument_faults import GONE, may_be_polluted, polluted, rewrite
 from wirelint.model import Json, Request, Tool
 
 TABLES = tables(__file__)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tables import rows, tables
-from wirelint.arguments.argument_markup import Gone
+from wirelint.arguments.argument_faults import Gone
 from wirelint.policy import Kind, Outcome, Policies, RealDisk, parse
 
 TABLES = tables(__file__)

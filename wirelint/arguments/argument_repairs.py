@@ -2,45 +2,284 @@
 
 Theory of operation. A repair of a stream must continue the text that the client has already received. So every repair is a
 whole argument text that begins like the original, up to the first sign of the fault; without such a text there is no
-repair, streamed or whole. The watchers (`argument_watchers`) find that place while the text arrives.
+repair, streamed or whole.
 
     {"q":"a"}{"q":"a"}     `{"q":"a"` is sent at once, `}` when the call ends: one of two equal values
     {"q":"a"}{"q":"b"}     `{"q":"a"` is sent at once, `}` and a second call with `{"q":"b"}` when the call ends
     {"q":'a'}              `{"q":` is sent at once, `"a"}` when the call ends
     {"n":"3"}              `{"n":` is sent at once, `3}` when the call ends, if `n` is declared as an integer
+
+Watchers find the first sign of a fault in the text of one call while it arrives. After each piece a watcher returns the
+length of the text that may be sent for any text after it. From the first suspicious place on nothing may be sent; a few
+characters are held until the next one decides about them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Literal, NamedTuple, Protocol
 
 from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
     NO_VALUES,
     REDACTED,
+    TAGS,
     Concatenated,
     Flaw,
+    Rewritten,
     canonical,
     concatenated,
     flaw,
     is_filled,
     type_words,
 )
-from wirelint.arguments.argument_watchers import WRAPPERS, KindWatcher, SyntaxWatcher, Watcher
-from wirelint.arguments.json_continuation import continuation, write
-from wirelint.arguments.schemas import Validator, accepts
+from wirelint.arguments.json_continuation import Scanner, continuation, write
+from wirelint.arguments.schemas import Validator, accepts, inner_schema, kinds, plain
 from wirelint.dialects.declared import bind, properties_of
+from wirelint.dialects.openers import any_of, cut_at
 from wirelint.fix import Edit, Safety
+from wirelint.lexicon import lazy_pattern
 from wirelint.model import Arguments, Exchange, Json, Layer, Request, Tool, ToolCall
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import excerpt
 from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
+from wirelint.text.thinking import SPELT_OPENER, SPELT_TAG
 
 _BLANK = " \t\r\n"
+
+
+class Watcher(Protocol):
+    """Watcher of an argument text. `feed` returns the length of the text that may be sent.
+
+    `is_suspicious`: there may be a fault, so the whole text must be checked. `complete`: a value has ended and nothing
+    follows it.
+    """
+
+    @property
+    def is_suspicious(self) -> bool: ...
+
+    @property
+    def complete(self) -> bool: ...
+
+    def feed(self, piece: str) -> int: ...
+
+
+class Everything:
+    """Watcher that holds a whole call back."""
+
+    is_suspicious = True
+    complete = False
+
+    def feed(self, piece: str) -> int:
+        return -1
+
+
+class ValuesWatcher(Scanner):
+    """Watcher for a second value, or more members, after the first. An empty first value is held back."""
+
+    __slots__ = ()
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self.second is not None or (self.top not in ("", "{") and not self._is_prose)
+
+    @property
+    def complete(self) -> bool:
+        return super().complete and self.second is None
+
+    @property
+    def _is_prose(self) -> bool:
+        """Return True if the text begins no JSON value. A later error is different: `nullnull` is two values."""
+        return self.broken is not None and self.broken == self.top_at
+
+    def feed(self, piece: str) -> int:
+        super().feed(piece)
+        if not self.filled:
+            damaged = (self.broken is not None and self.top == "{") or self.lost
+            return self.length if damaged or self._is_prose else 0
+        # The bracket that closes an object is held until it is known that no more members follow.
+        return self.length if self.closed is None else self.closed - 1
+
+
+class SyntaxWatcher(Scanner):
+    """Watcher for the first character that is invalid in a JSON object; a comma is held until the next character."""
+
+    __slots__ = ()
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self.is_wrong
+
+    def feed(self, piece: str) -> int:
+        super().feed(piece)
+        if self.top not in ("", "{"):
+            return self.top_at
+        wrong = (self.comma, self.broken, self.second)
+        return next((place for place in wrong if place is not None), self.length)
+
+
+WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
+"""Undeclared parameters in which models wrap all others."""
+_FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
+
+
+class KindWatcher(Scanner):
+    """Watcher for a value of a forbidden type that may spell a value of an allowed one.
+
+    It also looks for an undeclared first key that may wrap the arguments. `_wrong` is the offset of the first fault.
+    """
+
+    __slots__ = ("_head", "_key", "_places", "_root", "_wrappers", "_wrong")
+
+    def __init__(self, tool: Tool) -> None:
+        super().__init__()
+        properties = properties_of(tool.schema)
+        self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
+        self._head: str | None = ""
+        self._wrong: int | None = None
+        self._root: Json = plain(tool)
+        self._places: list[tuple[Json, str | int]] = []
+        """The schemas of the open containers, each with the key of its current member or the number of its next element."""
+        self._key: list[str] = []
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self._wrong is not None
+
+    def feed(self, piece: str) -> int:
+        if self._wrong is None:
+            super().feed(piece)
+        begun = self._wrapper_begins(self._head + piece) if self._head is not None else None
+        return begun if begun is not None else self.length if self._wrong is None else self._wrong
+
+    def _wrapper_begins(self, head: str) -> int | None:
+        """Return the offset of a first key that wraps the arguments, or may wrap them."""
+        begun = _FIRST_KEY.match(head)
+        key = begun["key"] if begun is not None else None
+        if begun is not None and begun.end() == len(head) and not begun["end"]:
+            self._head = head if key is None or any(name.startswith(key) for name in self._wrappers) else None
+            return None if key is None or self._head is None else begun.start("key") - 1
+        self._head = None if head.strip() else head
+        if begun is None or key not in self._wrappers or not begun["end"]:
+            return None
+        self._wrong = begun.start("key") - 1
+        return self._wrong
+
+    def _value_begins(self, character: str, offset: int) -> None:
+        place = self._place()
+        if place is not None and self._wrong is None:
+            kind = _KINDS.get(character, "number")
+            allowed = kinds(place, self._root)
+            readable = kind == "string" or (kind in ("number", "boolean") and "string" in allowed)
+            if kind not in allowed and readable:
+                self._wrong = offset
+        if character in "{[":
+            inner = place if isinstance(place, dict) and not _INSIDE[character].isdisjoint(place) else None
+            self._places.append((inner, 0 if character == "[" else ""))
+
+    def _may_skip(self) -> bool:
+        return self._places[-1][0] is None
+
+    def _place(self) -> Json:
+        """Return the schema of the value that begins."""
+        if not self._places:
+            return self._root
+        around, at = self._places[-1]
+        if isinstance(at, int):
+            self._places[-1] = (around, at + 1)
+        return inner_schema(around, at, self._root)
+
+    def _key_text(self, text: str) -> None:
+        self._key.append(text)
+
+    def _key_ends(self) -> None:
+        raw = "".join(self._key)
+        self._key.clear()
+        self._places[-1] = (self._places[-1][0], json.loads(f'"{raw}"') if "\\" in raw else raw)
+
+    def _container_ends(self) -> None:
+        self._places.pop()
+
+
+_PARTS = ("allOf", "anyOf", "oneOf", "$ref")
+_INSIDE = {
+    "[": frozenset(("items", "prefixItems", "additionalItems", *_PARTS)),
+    "{": frozenset(("properties", "patternProperties", "additionalProperties", *_PARTS)),
+}
+"""By bracket: the keywords of a schema that describe the contents of a container."""
+_KINDS = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+class PatternWatcher:
+    """Watcher of text that matches a pattern. Text that may begin a match is held back."""
+
+    __slots__ = ("_firsts", "_length", "_pattern", "_tail", "_wrong")
+    complete = False
+
+    def __init__(self, pattern: re.Pattern[str], firsts: str) -> None:
+        """`firsts`: the characters with which a match begins."""
+        self._pattern, self._firsts = pattern, firsts
+        self._length = 0
+        self._tail = ""
+        self._wrong: int | None = None
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self._wrong is not None
+
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        if self._wrong is None and (self._tail or any(first in piece for first in self._firsts)):
+            text = self._tail + piece
+            found = self._pattern.search(text)
+            if found is not None:
+                self._wrong = self._length - len(text) + found.start()
+            else:
+                cut = cut_at(self._pattern, text, max(len(text) - _LONGEST_MATCH, 0))
+                self._tail = "" if cut is None else text[cut:]
+        return self._length - len(self._tail) if self._wrong is None else self._wrong
+
+
+_LONGEST_MATCH = 512
+_CLOSER = rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
+"""A closing tag or a control token in the spellings of JSON."""
+_AT_END = lazy_pattern(rf'(?:{_CLOSER}(?:\s|\\[nrt])*){{1,16}}"')
+_THOUGHT = lazy_pattern(
+    rf'[:\[,]\s{{0,64}}"(?:\s|\\[nrt]){{0,64}}(?:{SPELT_OPENER.pattern})|{SPELT_TAG.pattern}', SPELT_TAG.flags
+)
+
+
+def markup_watcher() -> PatternWatcher:
+    """Return a watcher of closing tags at the end of strings."""
+    return PatternWatcher(_AT_END, "<\\")
+
+
+def thought_watcher() -> PatternWatcher:
+    """Return a watcher of native tags of reasoning. At the beginning of a string, the string is held back too."""
+    return PatternWatcher(_THOUGHT, ":[,<&\\")
+
+
+@lru_cache(maxsize=64)
+def _voids(names: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(
+        rf'[{{,]\s{{0,64}}"(?:{any_of(names)})"\s{{0,8}}:\s{{0,8}}"(?:null|undefined|none|nil|nan)"', re.IGNORECASE
+    )
+
+
+def void_watcher(names: frozenset[str]) -> PatternWatcher:
+    """Return a watcher of members of these names whose value is a word for nothing: `"dir": "null"`.
+
+    A repair removes the comma before the member too.
+    """
+    return PatternWatcher(_voids(names), "{,")
+
+
+# --- changes --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +423,11 @@ def repair_flaw(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None
     value = found.repaired
     if value is None or not (value or call.name) or (tool is not None and accepts(tool, value) is False):
         return None
-    text = _from(call.arguments.text, value, SyntaxWatcher())
-    if text is None:
+    made = continued(call.arguments.text, value, SyntaxWatcher())
+    if made is None:
         return None
     shown = excerpt(write(value))
-    return Change(text, "unsafe", f"write them as {shown}", f"wrote the arguments, {found.words}, as {shown}")
+    return Change(made.text, "unsafe", f"write them as {shown}", f"wrote the arguments, {found.words}, as {shown}")
 
 
 def write_as_text(call: ToolCall) -> Change:
@@ -203,16 +442,16 @@ def coerce_types(call: ToolCall, tool: Tool, schema: Validator) -> Change | None
         return None
     inner = unwrapped(arguments, tool)
     fitting = inner if inner is None or schema.accepts(inner) else schema.coerced(inner)
-    text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
-    if text is not None:
+    made = continued(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
+    if made is not None:
         what = "the arguments out of their wrapper"
-        return Change(text, "unsafe", f"take {what}", f"took {what}")
+        return Change(made.text, "unsafe", f"take {what}", f"took {what}")
     coerced = schema.coerced(arguments)
-    text = _from(call.arguments.text, coerced, KindWatcher(tool)) if isinstance(coerced, dict) else None
-    if text is None or not isinstance(coerced, dict):
+    made = continued(call.arguments.text, coerced, KindWatcher(tool)) if isinstance(coerced, dict) else None
+    if made is None or not isinstance(coerced, dict):
         return None
     changed = ", ".join([name for name, value in coerced.items() if arguments[name] is not value][:4])
-    return Change(text, "unsafe", f"coerce the type of {changed}", f"coerced the type of {changed}")
+    return Change(made.text, "unsafe", f"coerce the type of {changed}", f"coerced the type of {changed}")
 
 
 def unwrapped(arguments: dict[str, Json], tool: Tool) -> dict[str, Json] | None:
@@ -227,11 +466,11 @@ def unwrapped(arguments: dict[str, Json], tool: Tool) -> dict[str, Json] | None:
     return inner if isinstance(inner, dict) and inner.keys() <= properties.keys() else None
 
 
-def _from(text: str, value: Json, watcher: Watcher) -> str | None:
-    """Return a text of `value` that begins with the part of `text` that the watcher sends."""
+def continued(text: str, value: Json, watcher: Watcher) -> Rewritten | None:
+    """Return a text of `value` that begins with the part of `text` that the watcher sends; None without one."""
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
-    return None if rest is None else begun + rest
+    return None if rest is None else Rewritten(begun + rest, len(begun))
 
 
 # --- arguments of earlier calls ---------------------------------------------------------------------------------------

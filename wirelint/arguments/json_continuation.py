@@ -283,9 +283,8 @@ def continuation(prefix: str, value: Json) -> str | None:
     if scanner.over or len(scanner.open) > _DEEPEST:
         return None
     try:
-        beginning = _Beginning(prefix, scanner)
-        rest = beginning.rest(beginning.part, value, 0)
-    except ValueError:
+        rest = _rest(prefix, scanner, value)
+    except (ValueError, LookupError):
         return None
     return rest if _has_value(prefix + rest, value) else None
 
@@ -314,91 +313,55 @@ def _has_value(text: str, value: Json) -> bool:
         return False
 
 
-class _Beginning:
-    """The beginning of a JSON text, without the token that its end cuts off. The methods raise ValueError without a rest.
+def _rest(prefix: str, scanner: Scanner, value: Json) -> str:
+    """Return the rest of a text; the caller compares the values. Raises ValueError or LookupError without one.
 
-    `part` is the value so far; a missing last member or element of an open container is null in it. `gap` is the missing
-    item at the end: a `value`, a `key`, a `colon`, or nothing.
+    The prefix is decoded without the token that its end cuts off, and with null for an incomplete last value.
     """
-
-    def __init__(self, text: str, scanner: Scanner) -> None:
-        self.levels = len(scanner.open)
-        inside = scanner.at in (At.STRING, At.ESCAPE, At.TOKEN)
-        self.token = text[scanner.token_at :] if inside else ""
-        head = text[: scanner.token_at] if inside else text
-        filling = ""
-        match scanner.at:
-            case At.KEY:
-                self.gap = "key"
-            case At.COLON:
-                self.gap, filling = "colon", ":null"
-            case At.VALUE:
-                self.gap, filling = "value", "null"
-            case _ if inside:
-                self.gap, filling = ("key", "") if scanner.in_key else ("value", "null")
-            case _:
-                self.gap = ""
-        head = head.rstrip(" \t\r\n").removesuffix(",") if self.gap == "key" else head
-        closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.open))
-        self.part: Json = json.loads(f"{head}{filling}{closers}", object_pairs_hook=_members)
-
-    def rest(self, part: Json, whole: Json, level: int) -> str:
-        """Return the rest of a value at a level of nesting."""
-        if level < self.levels and isinstance(part, dict) and isinstance(whole, dict):
-            return self._rest_of_object(part, whole, level + 1)
-        if level < self.levels and isinstance(part, list) and isinstance(whole, list):
-            return self._rest_of_array(part, whole, level + 1)
-        if level == self.levels and self.gap == "value":
-            written = write(whole)
-            if not self.token:
-                return written
-            if isinstance(whole, str):
-                return _rest_of_string(self.token, whole)
-            if isinstance(whole, int | float) and not isinstance(whole, bool):
-                return "" if _has_value(self.token, whole) else _rest_of_number(self.token, whole)
-            if isinstance(whole, dict | list) or not written.startswith(self.token):
-                raise ValueError
-            return written[len(self.token) :]
-        if level == self.levels and same(part, whole):
-            return ""
-        raise ValueError
-
-    def _rest_of_object(self, part: dict[str, Json], whole: dict[str, Json], level: int) -> str:
-        names = list(part)
-        open_name = names.pop() if level < self.levels or self.gap in ("value", "colon") else None
-        if not part.keys() <= whole.keys() or not all(same(part[name], whole[name]) for name in names):
+    inside = scanner.at in (At.STRING, At.ESCAPE, At.TOKEN)
+    token = prefix[scanner.token_at :] if inside else ""
+    head = prefix[: scanner.token_at] if inside else prefix
+    lacks_key = scanner.in_key if inside else scanner.at is At.KEY
+    lacks_value = not scanner.in_key if inside else scanner.at in (At.COLON, At.VALUE)
+    colon = ":" if scanner.at is At.COLON else ""
+    head = head.rstrip(" \t\r\n").removesuffix(",") if lacks_key else head
+    closers = "".join("}" if bracket == "{" else "]" for bracket in reversed(scanner.open))
+    part: Json = json.loads(f"{head}{colon}{'null' * lacks_value}{closers}", object_pairs_hook=_members)
+    begun, ends = "", [""]
+    for level in range(1, len(scanner.open) + 1):
+        is_open = level < len(scanner.open) or lacks_value  # the last member or element is incomplete
+        if isinstance(part, dict) and isinstance(value, dict):
+            left = [name for name in value if name not in part]
+            if lacks_key and not is_open:
+                name, begun = _rest_of_key(token, left)
+                left.remove(name)
+                begun = f"{begun}:{write(value[name])}"
+            members = ",".join(f"{write(name)}:{write(value[name])}" for name in left)
+            ends.append(f"{',' if members and (part or begun) else ''}{members}}}")
+            if is_open:
+                name = list(part)[-1]
+                part, value = part[name], value[name]
+        elif isinstance(part, list) and isinstance(value, list):
+            count = len(part)
+            items = ",".join(map(write, value[count:]))
+            ends.append(f"{',' if items and part else ''}{items}]")
+            if is_open:
+                part, value = part[-1], value[count - 1]
+        else:
             raise ValueError
-        left = [name for name in whole if name not in part]
-        begun = ""
-        if open_name is not None and level == self.levels and self.gap == "colon":
-            begun = f":{write(whole[open_name])}"
-        elif open_name is not None:
-            begun = self.rest(part[open_name], whole[open_name], level)
-        elif self.gap == "key":
-            name, begun = self._rest_of_key(left)
-            left.remove(name)
-            begun = f"{begun}:{write(whole[name])}"
-        members = ",".join(f"{write(name)}:{write(whole[name])}" for name in left)
-        comma = "," if members and (names or open_name is not None or begun) else ""
-        return f"{begun}{comma}{members}}}"
+    if lacks_value:
+        begun = colon + _rest_of_scalar(token, value)
+    return begun + "".join(reversed(ends))
 
-    def _rest_of_key(self, left: list[str]) -> tuple[str, str]:
-        """Return the first of some names that the cut key may become, and its rest."""
-        for name in left:
-            try:
-                return name, _rest_of_string(self.token, name) if self.token else write(name)
-            except ValueError:
-                continue
-        raise ValueError
 
-    def _rest_of_array(self, part: list[Json], whole: list[Json], level: int) -> str:
-        is_open = level < self.levels or self.gap == "value"
-        count = len(part) - is_open
-        if len(part) > len(whole) or not all(map(same, part[:count], whole)):
-            raise ValueError
-        begun = self.rest(part[-1], whole[count], level) if is_open else ""
-        more = ",".join(map(write, whole[len(part) :]))
-        return f"{begun}{',' if more and part else ''}{more}]"
+def _rest_of_key(token: str, names: list[str]) -> tuple[str, str]:
+    """Return the first of some names that the cut key may become, and its rest."""
+    for name in names:
+        try:
+            return name, _rest_of_string(token, name) if token else write(name)
+        except ValueError:
+            continue
+    raise ValueError
 
 
 def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -408,7 +371,16 @@ def _members(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return members
 
 
-# --- scalars ----------------------------------------------------------------------------------------------------------
+def _rest_of_scalar(token: str, value: Json) -> str:
+    """Return the rest of a value that begins with `token`; of a whole value if the token is empty."""
+    written = write(value)
+    if token and isinstance(value, str):
+        return _rest_of_string(token, value)
+    if token and isinstance(value, int | float) and not isinstance(value, bool):
+        return "" if _has_value(token, value) else _rest_of_number(token, value)
+    if not written.startswith(token):
+        raise ValueError
+    return written[len(token) :]
 
 
 def _rest_of_string(token: str, value: str) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from wirelint import lexicon
-from wirelint.arguments.schemas import dotted, element, kinds, member, plain
+from wirelint.arguments.schemas import dotted, inner_schema, kinds, plain
 from wirelint.claims import evidence
 from wirelint.dialects.declared import required
 from wirelint.jsonvalues import inside
@@ -250,13 +250,8 @@ class Leaf(NamedTuple):
 
 
 def are_too_many(arguments: dict[str, Json]) -> bool:
-    """Return True if arguments hold more texts and numbers than `leaves` yields at most."""
+    """Return True if arguments hold more than `MOST_VALUES` texts and numbers; `inventions` reads no more of them."""
     return next(islice(_values(arguments), MOST_VALUES, None), None) is not None
-
-
-def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    """Yield the texts and numbers of arguments, up to a limit."""
-    return islice(_values(arguments), MOST_VALUES)
 
 
 def _values(value: Json, path: tuple[str | int, ...] = (), name: str = "") -> Iterator[Leaf]:
@@ -271,7 +266,7 @@ def declared(root: Json, path: Iterable[str | int]) -> Json:
     """Return the schema of a place; None without one."""
     found = root
     for step in path:
-        found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
+        found = inner_schema(found, step, root)
     return found
 
 
@@ -352,7 +347,7 @@ class Invention:
 
 def inventions(arguments: dict[str, Json], tool: Tool, known: KnownText) -> Iterator[Invention]:
     """Yield the invented values among arguments."""
-    for leaf in leaves(arguments):
+    for leaf in islice(_values(arguments), MOST_VALUES):
         value = str(leaf.value)
         counts = isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id"
         found = sign(value, leaf.name) if isinstance(leaf.value, str) or counts else None
@@ -384,9 +379,7 @@ def describe(schema: Json) -> str:
 
 
 def _spelled(value: Json) -> str:
-    return (
-        value if isinstance(value, str) else "\n".join(map(_spelled, value)) if isinstance(value, list) else str(value)
-    )
+    return "\n".join(map(_spelled, value)) if isinstance(value, list) else str(value)
 
 
 def _options(schema: dict[str, Json]) -> list[Json]:
@@ -439,9 +432,10 @@ def _guessed_places(arguments: dict[str, Json], tool: Tool, known: KnownText) ->
     ]
     if not places:
         return
-    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
     queries = [
-        value.casefold() for name, value in texts if purpose(name) == "prose" and "pattern" not in words_of(name)
+        value.casefold()
+        for name, value in arguments.items()
+        if isinstance(value, str) and purpose(name) == "prose" and "pattern" not in words_of(name)
     ]
     for name, value in places:
         folded = value.strip().casefold()

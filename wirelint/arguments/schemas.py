@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -315,41 +315,31 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
     return allowed
 
 
-def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
-    """Return a schema that a member of an object must fit; None without one."""
+def inner_schema(schema: Json, step: str | int, root: Json, depth: int = 0) -> Json:
+    """Return a schema that the member of this name, or the element at this position, must fit; None without one."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
-    own, properties = schema.get("additionalProperties"), schema.get("properties")
-    if isinstance(properties, dict) and key in properties:
-        own = properties[key]
-    elif "patternProperties" in schema:
-        own = None
-    return _combined(own, schema, root, depth + 1, "object", lambda part: member(part, key, root, depth + 1))
-
-
-def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
-    """Return a schema that the element of an array at this position must fit; None without one."""
-    if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
-        return None
-    items, first = schema.get("items"), schema.get("prefixItems")
-    if isinstance(items, list):
-        items, first = schema.get("additionalItems"), items
-    own = first[number] if isinstance(first, list) and number < len(first) else items
-    return _combined(own, schema, root, depth + 1, "array", lambda part: element(part, number, root, depth + 1))
-
-
-def _combined(
-    own: Json, schema: dict[str, Json], root: Json, depth: int, kind: str, inner: Callable[[Json], Json]
-) -> Json:
-    """Return `own` with the other schemas' constraints on the value. `inner`: the schema for the place in one of them."""
-    choices = (
-        _one_of([inner(option) for option in options if kind in kinds(option, root, depth)])
-        for options in _alternatives(schema)
-    )
-    demands: list[Json] = [
-        each for each in (own, *map(inner, _parts(schema, root)), *choices) if isinstance(each, dict)
-    ]
-    return {"allOf": demands} if len(demands) > 1 else demands[0] if demands else None
+    if isinstance(step, str):
+        own, properties = schema.get("additionalProperties"), schema.get("properties")
+        if isinstance(properties, dict) and step in properties:
+            own = properties[step]
+        elif "patternProperties" in schema:
+            own = None
+    else:
+        own, first = schema.get("items"), schema.get("prefixItems")
+        if isinstance(own, list):
+            own, first = schema.get("additionalItems"), own
+        if isinstance(first, list) and step < len(first):
+            own = first[step]
+    found = [own, *(inner_schema(part, step, root, depth + 1) for part in _parts(schema, root))]
+    kind = "object" if isinstance(step, str) else "array"
+    for options in _alternatives(schema):
+        fitting = [option for option in options if kind in kinds(option, root, depth + 1)]
+        inner = [inner_schema(option, step, root, depth + 1) for option in fitting]
+        if all(isinstance(one, dict) for one in inner):
+            found += inner if len(inner) < 2 else [{"anyOf": inner}]
+    demands = [one for one in found if isinstance(one, dict)]
+    return {"allOf": [*demands]} if len(demands) > 1 else demands[0] if demands else None
 
 
 def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
@@ -367,12 +357,6 @@ def _alternatives(schema: dict[str, Json]) -> Iterable[list[Json]]:
         options = schema.get(keyword)
         if isinstance(options, list) and options:
             yield options
-
-
-def _one_of(options: list[Json]) -> Json:
-    if not options or not all(isinstance(option, dict) for option in options):
-        return None
-    return options[0] if len(options) == 1 else {"anyOf": options}
 
 
 def kind_of(value: Json) -> str:

@@ -1,48 +1,65 @@
-"""Rewriters for the arguments of calls: several JSON values, no JSON object, values of wrong types, markup, repetition."""
+"""Rewriters for the arguments of calls: several JSON values, no JSON object, values of wrong types, markup, policies.
+
+Theory of operation. A watcher follows the text of each call (`arguments.argument_repairs`). While nothing is
+suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of
+the call are kept, and all later events wait for them (their frames would wait anyway). When the call is over, the
+function that the rule uses checks its whole text, and the unsent part of the changed text replaces the kept events. A
+call is over when another part follows its close, when another call begins and its own text is complete (servers may
+fill calls in turns), or when the candidate ends. If only the end can confirm a fault, since in a reply cut by length it
+is none, the call waits for the end.
+
+A whole body needs no waiting: the end of each candidate is looked up.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from wirelint.arguments.argument_faults import concatenated, flaw, is_broken
-from wirelint.arguments.argument_markup import Polluted, Rewritten, may_be_polluted, polluted, rewrite, with_strings
+import orjson
+
+from wirelint.apis.traits import traits
+from wirelint.arguments.argument_faults import (
+    REDACTED,
+    Polluted,
+    concatenated,
+    flaw,
+    is_filled,
+    is_normal_end,
+    may_be_polluted,
+    polluted,
+    rewrite,
+    with_strings,
+)
 from wirelint.arguments.argument_repairs import (
     Change,
-    coerce_types,
-    past_faults,
-    repair_flaw,
-    separate_values,
-    write_as_text,
-)
-from wirelint.arguments.argument_watchers import (
     Everything,
     KindWatcher,
     SyntaxWatcher,
     ValuesWatcher,
     Watcher,
+    coerce_types,
+    continued,
     markup_watcher,
+    past_faults,
+    repair_flaw,
+    separate_values,
     thought_watcher,
     void_watcher,
+    write_as_text,
 )
-from wirelint.arguments.json_continuation import continuation, write
+from wirelint.arguments.json_continuation import write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
-from wirelint.fix import (
-    MOST_HELD,
-    FixPolicy,
-    PassingRewriter,
-    RequestFix,
-    RewriteContext,
-    WaitingRewriter,
-    ends_call,
-)
-from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
+from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext, first_frame
 from wirelint.fixes.calls import CallRemover
-from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
+from wirelint.history.id_demands import mint_where_used
+from wirelint.model import Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity
 from wirelint.state.ledger import Ledger
@@ -58,19 +75,403 @@ from wirelint.text.thinking import NATIVE_TAG, Thinking, may_hold_thinking
 #     GrowingDeltas    `{"a`, `{"at":`, `{"at":1}`, each a delta     {"at":1}
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
-_EMPTY: tuple[Json, ...] = (None, {}, "", [])
+
+_MOST_BEHIND = 16 * MOST_HELD
+"""Most characters that may wait for kept events."""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """An event in the queue. `size`: length of its text; `end`: of its call's text after it. `out`: the events to send."""
+
+    event: Event
+    out: list[Event]
+    size: int
+    end: int
+    kept: bool
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call in transit. `kept` are its entries that must not leave yet, `last` is its last entry in the queue.
+
+    The text and the updates that have been sent are kept without their frames, which are many times as long.
+    """
+
+    start: Start
+    name: str | None
+    watcher: Watcher | None = None
+    length: int = 0
+    kept: deque[Entry] = field(default_factory=deque)
+    last: Entry | None = None
+    closed: bool = False
+    tried: bool = False
+    _texts: list[str] = field(default_factory=list)
+    _updates: list[tuple[int, CallUpdate]] = field(default_factory=list)
+
+    @property
+    def sent(self) -> int:
+        """The number of characters that have been sent."""
+        return self.kept[0].end - self.kept[0].size if self.kept else self.length
+
+    def add(self, text: str) -> None:
+        self._texts.append(text)
+        self.length += len(text)
+
+    def update(self, update: CallUpdate) -> None:
+        self._updates.append((self.length, update._replace(frame=_bare(update.frame))))
+        self.name = self.name or update.name
+
+    def assembled(self) -> ToolCall:
+        """Return the call as rules see it."""
+        fold, start = Fold(streamed=True), self.start._replace(frame=_bare(self.start.frame))
+        fold.push(start)
+        text, place = "".join(self._texts), 0
+        for offset, update in self._updates:
+            fold.push(Delta(start.block, text[place:offset], start.frame))
+            fold.push(update)
+            place = offset
+        fold.push(Delta(start.block, text[place:], start.frame))
+        return fold.reply().choices[0].calls[0]
+
+
+def _bare(frame: Frame | None) -> Frame | None:
+    return None if frame is None else Frame(frame.number, b"", None, None)
+
+
+class ArgumentRewriter(ABC):
+    """Base of rewriters of arguments. A subclass defines the watcher and the change of a call.
+
+    `watcher` makes the watcher of a call, unless a subclass overrides `watch`. `ends_whole`: a cut reply has no such
+    fault. `looks_ahead`: in a whole body, a call is decided on as soon as it appears.
+    """
+
+    phase: ClassVar[float] = 4
+    heeds_text: ClassVar[bool] = False
+    ends_whole: ClassVar[bool] = True
+    looks_ahead: ClassVar[bool] = True
+    watcher: ClassVar[Callable[[], Watcher]]
+
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule = rule
+        self._context = context
+        self._own = traits(context.exchange.api)
+        self._calls: dict[int, Call] = {}
+        self._queue: deque[Entry] = deque()
+        self._out_of_order = False
+        """True if an event may wait behind one of a later frame, since another rewriter held it first."""
+        self._size = 0
+        """Characters in the queue."""
+        self._keeping: dict[int, Call] = {}
+        """By block: the calls with kept events."""
+        self._fresh: dict[int, Call] = {}
+        """By block: those that the next start may settle."""
+        self._reasons: dict[int, str] = {}
+        self._last: dict[int, int] = {}
+        """By candidate: the block of its last call so far; where blocks do not overlap, of its last part."""
+        self._unread = self._failed = self._looked_ahead = False
+
+    # --- for subclasses -----------------------------------------------------------------------------------------------
+
+    def watch(self, call: Call) -> Watcher | None:
+        """Return a watcher for the argument text of a call; None if nothing in it can be fixed."""
+        return type(self).watcher()
+
+    @abstractmethod
+    def keeps_start(self, start: Start) -> bool:
+        """Return True if the input of a start may have to change."""
+
+    @abstractmethod
+    def judge(self, call: ToolCall) -> Change | None:
+        """Return the change of a call that is over."""
+
+    def over_at_close(self, call: Call) -> bool:
+        """Return True if the close of a block shows that the kept events need no change."""
+        return call.watcher is None or not call.watcher.is_suspicious
+
+    def finish(self, event: Finish) -> Finish:
+        """Return the end of a candidate, whose calls are decided on."""
+        return event
+
+    # --- the interface of the pipeline --------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int | None:
+        if not self._out_of_order:
+            return first_frame((self._queue[0].event,)) if self._queue else None
+        return first_frame(entry.event for entry in self._queue)
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Delta():
+                call = self._calls.get(event.block)
+                if call is None:
+                    return self._pass(event) if self._queue else (event,)
+                call.add(event.text)
+                call.watcher = call.watcher or self.watch(call)
+                if call.watcher is None:
+                    self._leave(call)
+                    return self._pass(event)
+                safe = call.watcher.feed(event.text)
+                if not self._queue and safe >= call.length:
+                    return (event,)
+                self._let_go(call, safe)
+                kept = safe < call.length
+                if kept and self._context.streamed and call.length - safe > MOST_HELD:
+                    self._abandon(call)
+                    kept = False
+                return self._pass(event, call, kept=kept)
+            case Start():
+                return self._start(event)
+            case CallUpdate(block):
+                call = self._calls.get(block)
+                if call is not None:
+                    call.update(event)
+                return self._pass(event, call)
+            case Close(block):
+                return self._close(event, self._calls.get(block))
+            case Finish(choice):
+                self._note_end(event)
+                return [*self._settle(choice), *self._pass(self.finish(event))]
+            case Done():
+                return [*self._settle(None), event]
+            case Failure():
+                self._note_end(event)
+                return [*self.release(), event]
+            case _:
+                self._note_end(event)
+                return (event,)
+
+    def release(self) -> Sequence[Event]:
+        for call in list(self._keeping.values()):
+            self._leave(call)
+        return self._flush()
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _note_end(self, event: Event) -> None:
+        """Record an event that shows how a candidate ends."""
+        match event:
+            case Start(kind=kind) if self._own.has_block_events or kind == "tool_call":
+                self._last[event.choice] = event.block
+            case Finish(choice, reason):
+                self._reasons[choice] = reason
+            case Failure():
+                self._failed = True
+            case StreamViolation("broken-json"):
+                self._unread = True
+
+    def _start(self, event: Start) -> Iterable[Event]:
+        if self._context.streamed:
+            self._note_end(event)
+        out = self._settle_before(event)
+        if event.kind != "tool_call" or event.form in ("custom", "built-in"):
+            return [*out, *self._pass(event)]
+        call = self._calls[event.block] = Call(event, event.name)
+        kept = self.keeps_start(event)
+        if kept:
+            call.watcher = Everything()
+        return [*out, *self._pass(event, call, kept=kept)]
+
+    def _close(self, event: Close, call: Call | None) -> Iterable[Event]:
+        out = self._pass(event, call)
+        if call is None:
+            return out
+        call.closed = True
+        if not call.kept or self.over_at_close(call):
+            self._leave(call)
+            out = [*out, *self._flush()]
+        return out
+
+    # --- the queue ----------------------------------------------------------------------------------------------------
+
+    def _pass(self, event: Event, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
+        """Return an event to send it, or queue it after the kept events."""
+        if not self._queue and not kept:
+            return (event,)
+        size = len(event.text) if type(event) is Delta else 0
+        entry = Entry(event, [event], size, call.length if call is not None else 0, kept)
+        before = self._queue[-1].event.frame if self._queue else None
+        if before is not None and event.frame is not None and event.frame.number < before.number:
+            self._out_of_order = True
+        self._queue.append(entry)
+        self._size += size
+        if call is not None and kept:
+            call.kept.append(entry)
+            self._keeping[call.start.block] = call
+            if not call.tried:
+                self._fresh[call.start.block] = call
+        if call is not None and call.kept:
+            call.last = entry
+        if self._size > _MOST_BEHIND and self._context.streamed:
+            for other in list(self._keeping.values()):
+                self._abandon(other)
+        if not self._context.streamed and call is not None and kept:
+            if not self._looked_ahead:
+                self._looked_ahead = True
+                for one in self._context.frame_events:
+                    self._note_end(one)
+            if self.looks_ahead:
+                self._decide(call, final=True)
+        return self._flush()
+
+    def _let_go(self, call: Call, safe: int | None = None) -> None:
+        """Stop keeping the entries of a call up to this length of its text; all of them by default."""
+        while call.kept and (safe is None or call.kept[0].end <= safe):
+            call.kept.popleft().kept = False
+        if not call.kept:
+            call.last = None
+            self._keeping.pop(call.start.block, None)
+            self._fresh.pop(call.start.block, None)
+
+    def _leave(self, call: Call) -> None:
+        """Stop watching a call, and release its kept events."""
+        self._let_go(call)
+        self._calls.pop(call.start.block, None)
+
+    def _abandon(self, call: Call) -> None:
+        what = f"the arguments of {call.name or 'a call'}"
+        self._context.notes.append(f"{self._rule.name}: {what} are too long to be held back; left unchanged")
+        self._leave(call)
+
+    def _flush(self) -> list[Event]:
+        out: list[Event] = []
+        queue, left = self._queue, 0
+        while queue and not queue[0].kept:
+            entry = queue.popleft()
+            left += entry.size
+            out += entry.out
+        self._out_of_order = self._out_of_order and bool(queue)
+        self._size -= left
+        return out
+
+    # --- the end of a call --------------------------------------------------------------------------------------------
+
+    def _settle_before(self, start: Start) -> list[Event]:
+        """Decide on the calls that are closed, or complete when another call follows."""
+        for block, call in list(self._fresh.items()):
+            if call.start.choice == start.choice and (call.closed or start.kind == "tool_call"):
+                self._fresh.pop(block, None)
+                self._decide(call, final=call.closed)
+        return self._flush()
+
+    def _settle(self, choice: int | None) -> list[Event]:
+        """Decide on all calls of a candidate that is over; None for all candidates."""
+        for call in list(self._keeping.values()):
+            if choice in (None, call.start.choice):
+                self._decide(call, final=True)
+        return self._flush()
+
+    def _decide(self, call: Call, *, final: bool) -> None:
+        watcher = call.watcher
+        if watcher is None or not watcher.is_suspicious:
+            if watcher is None or final or watcher.complete:
+                self._let_go(call)
+            return
+        if call.tried and not final:
+            return
+        call.tried = True
+        made = call.assembled()
+        change = self.judge(made) if self._is_over(call.start, made) else None
+        if change is not None and not self._context.permit.allows(self._rule.code, change.safety):
+            change = None
+        if change is not None and change.text.startswith(made.deltas[: call.sent]):
+            self._carry_out(call, made, change)
+        elif final or (made.arguments.values and not made.arguments.rest):
+            self._leave(call)
+
+    def _is_over(self, start: Start, call: ToolCall) -> bool:
+        """Return True if a call may be checked, by the condition that the rules use."""
+        if self.ends_whole and (self._unread or REDACTED in call.arguments.text):
+            return False
+        if self._last.get(start.choice) != start.block:
+            return True  # a cut reply has only its last call cut
+        reason = self._reasons.get(start.choice)
+        return not self._failed and (not self.ends_whole or reason is None or is_normal_end(reason))
+
+    def _tool(self, name: str | None) -> Tool | None:
+        request = self._context.exchange.request
+        return request.tool(name) if name is not None and request is not None else None
+
+    # --- the change ---------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
+        came = [made.start_input.text] if made.start_input is not None else []
+        self._rule.record(
+            self._context,
+            change.safety,
+            f"{made.name or 'a call without a name'}: {change.done}",
+            made.pointer,
+            at=self._replace(call, change),
+            before="\n".join([*came, made.deltas] if made.deltas else came),
+            after="\n".join([change.text, *(separated.text for separated in change.separated)]),
+        )
+
+    def _replace(self, call: Call, change: Change) -> Event:
+        """Replace the kept arguments of a call. Return the event at which the change begins."""
+        rest = change.text[call.sent :]
+        entries = list(call.kept)
+        where = next((entry for entry in entries if entry.end > change.offset), entries[0]).event
+        if isinstance(entries[0].event, Start):
+            rest = self._refill(entries[0], entries[0].event, rest, alone=len(entries) == 1)
+            del entries[0]
+        # Deltas that carry the beginning of the rest are kept; the first other one gets the remainder.
+        for number, entry in enumerate(entries):
+            delta = entry.event
+            assert isinstance(delta, Delta)
+            last = number + 1 == len(entries)
+            if rest.startswith(delta.text) and not (last and len(rest) > len(delta.text)):
+                rest = rest[len(delta.text) :]
+                continue
+            entry.out = [delta._replace(text=rest)] if rest else []
+            rest = ""
+        if change.separated:
+            self._separate(call, change)
+        self._leave(call)
+        return where
+
+    def _refill(self, entry: Entry, start: Start, text: str, *, alone: bool) -> str:
+        """Change the input of a start. Return the text that is left for deltas. `alone`: the call has no deltas."""
+        if alone and self._own.arguments != "text":
+            given: Json = orjson.loads(text)
+            entry.out = [start._replace(input=given)]
+            return ""
+        entry.out = [start._replace(input={} if self._own.arguments == "block" else None)]
+        if not alone:
+            return text
+        entry.out.append(Delta(start.block, text, start.frame, start.item))
+        return ""
+
+    def _separate(self, call: Call, change: Change) -> None:
+        """Put the separated calls after the call that they were joined to, and drop its updates that named them."""
+        start, last = call.start, call.last
+        for entry in self._queue:
+            event = entry.event
+            if isinstance(event, CallUpdate) and event.block == start.block and entry.end >= change.offset:
+                entry.out = []
+        assert last is not None
+        taken, frame = self._context.taken, last.event.frame
+        for separated in change.separated:
+            known = separated.id is not None and separated.id not in taken
+            id_ = separated.id if known else mint_where_used(self._context, separated.name)
+            if id_ is not None:
+                taken.add(id_)
+            block = self._context.new_block()
+            last.out += [
+                Start(block, "tool_call", start.pointer, start.choice, frame, None, id_, separated.name),
+                Delta(block, separated.text, frame),
+                Close(block, frame),
+            ]
 
 
 class SeparateValues(ArgumentRewriter):
     """Makes one value of several JSON values, or one call of each."""
 
     ends_whole = False
-
-    def watch(self, call: Call) -> Watcher | None:
-        return ValuesWatcher()
+    watcher = ValuesWatcher
 
     def keeps_start(self, start: Start) -> bool:
-        return start.input not in _EMPTY
+        return is_filled(start.input)
 
     def over_at_close(self, call: Call) -> bool:
         return not call.length or super().over_at_close(call)
@@ -82,11 +483,10 @@ class SeparateValues(ArgumentRewriter):
 class CompleteJson(ArgumentRewriter):
     """Makes a JSON object of missing or damaged arguments."""
 
-    def watch(self, call: Call) -> Watcher | None:
-        return SyntaxWatcher()
+    watcher = SyntaxWatcher
 
     def keeps_start(self, start: Start) -> bool:
-        if start.input in _EMPTY:
+        if not is_filled(start.input):
             return False
         return self._own.has_only_strings or not isinstance(start.input, dict)
 
@@ -126,9 +526,7 @@ class StripMarkup(ArgumentRewriter):
     """Removes native markup that stuck to keys and values."""
 
     phase: ClassVar[float] = 3.2
-
-    def watch(self, call: Call) -> Watcher | None:
-        return markup_watcher()
+    watcher = markup_watcher
 
     def keeps_start(self, start: Start) -> bool:
         return bool(start.input) and may_be_polluted(write(start.input))
@@ -144,13 +542,11 @@ class StripThoughts(ArgumentRewriter):
 
     phase: ClassVar[float] = 3.15
     """After markup has become calls, before other changes of arguments."""
+    watcher = thought_watcher
 
     def __init__(self, rule: Rule, context: RewriteContext, judge: Callable[[ToolCall], Change | None]) -> None:
         super().__init__(rule, context)
         self._judge = judge
-
-    def watch(self, call: Call) -> Watcher | None:
-        return thought_watcher()
 
     def keeps_start(self, start: Start) -> bool:
         return bool(start.input) and thought_watcher().feed(text := write(start.input)) < len(text)
@@ -172,13 +568,11 @@ def unthought(call: ToolCall, thoughts: Mapping[tuple[str, str], Thinking], tool
     kept = {place: rest for place, rest in rests.items() if rest is not None}
     cleaned = with_strings(arguments, kept)
     changed = {name: value for name, value in cleaned.items() if value != arguments[name]}
-    offset = thought_watcher().feed(text)
-    ending = continuation(text[:offset], cleaned)
-    made = Rewritten(text[:offset] + ending, offset) if ending is not None else rewrite(text, changed)
+    made = continued(text, cleaned, thought_watcher()) or rewrite(text, changed)
     if (
         not changed
         or made is None
-        or call.event_at(made.offset) != call.event_at(offset)
+        or call.event_at(made.offset) != call.event_at(thought_watcher().feed(text))
         or accepts(tool, cleaned) is False
     ):
         return None
@@ -205,13 +599,11 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
     """Return the arguments without markup; None if they do not fit then, or cannot continue the text sent so far."""
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
         return None
-    text = call.arguments.text
-    begun = text[: markup_watcher().feed(text)]
-    rest = continuation(begun, found.cleaned)
-    if rest is None:
+    made = continued(call.arguments.text, found.cleaned, markup_watcher())
+    if made is None:
         return None
     what = f"{excerpt(found.markup)} from {found.where}"
-    return Change(begun + rest, "unsafe", f"remove {what}", f"removed {what}", offset=len(begun))
+    return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
 
 
 def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, concatenated: bool) -> Iterator[Finding]:
@@ -220,14 +612,10 @@ def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, con
     for fault in past_faults(exchange, ledger):
         if fault.concatenated is concatenated:
             damaged: Severity = "error" if refused else "info" if fault.nothing else "warning"
-            yield rule.finding(
-                "request",
-                f"{fault.name}: in the history the arguments are {fault.words}",
-                fault.call.pointer,
-                layer=fault.layer,
-                severity=damaged if fault.layer is None else "warning",
-                fix=Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None,
-            )
+            severity: Severity = damaged if fault.layer is None else "warning"
+            fix = Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None
+            message = f"{fault.name}: in the history the arguments are {fault.words}"
+            yield rule.finding("request", message, fault.call.pointer, layer=fault.layer, severity=severity, fix=fix)
 
 
 def fix_history(
@@ -238,146 +626,8 @@ def fix_history(
         if fault.concatenated is concatenated and fault.edit is not None and permit.allows(rule.code, fault.safety):
             before, after = fault.call.arguments.text, fault.right or ""
             title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(after)}"
-            yield (
-                (fault.edit,),
-                rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after),
-            )
-
-
-@dataclass(slots=True)
-class _Growing:
-    """A call whose deltas may repeat. `before` is the last delta."""
-
-    start: Start
-    before: str = ""
-    state: Literal["open", "grows", "plain"] = "open"
-
-    def is_plain(self) -> None:
-        self.state, self.before = "plain", ""
-
-
-class GrowingDeltas(WaitingRewriter[Delta]):
-    """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
-
-    `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
-    second begins like the first, which may be another fault, or an object in an object (`{"a":`, `{"a":1}`, `}`). So it
-    waits for the next delta, which must begin like both, or for the end of the call, if the second alone is an object.
-    """
-
-    phase = 4
-
-    def __init__(self, context: RewriteContext, record: Callable[[Start, Delta], None]) -> None:
-        super().__init__()
-        self._record = record
-        self._streamed = context.streamed
-        self._calls: dict[int, _Growing] = {}
-
-    def release(self) -> Iterable[Event]:
-        if self._held:
-            self._calls[self._first.block].state = "plain"
-        return super().release()
-
-    def take(self, event: Event) -> Iterable[Event]:
-        if isinstance(event, Start) and event.kind == "tool_call" and event.form != "custom" and event.input in _EMPTY:
-            self._calls[event.block] = _Growing(event)
-        if not isinstance(event, Delta) or not self._streamed or not event.text:
-            return (event,)
-        call = self._calls.get(event.block)
-        if call is None or call.state == "plain":
-            return (event,)
-        before, text = call.before, event.text
-        if not text.startswith(before) or len(text) > MOST_HELD or (call.state == "open" and before == text):
-            call.is_plain()
-            return (event,)
-        if call.state == "grows":
-            return self._add(call, event)
-        if not before:
-            call.before = text
-            return (event,)
-        return self.wait_for(event)
-
-    def decides(self, first: Delta, event: Event) -> bool | None:
-        call = self._calls[first.block]
-        match event:
-            case Delta(block=block, text=text) if block == first.block and text:
-                if not (text.startswith(first.text) and is_broken(call.before + first.text + text)):
-                    return False
-                if text != first.text:
-                    return True
-            case CallUpdate(block=block) if block == first.block:
-                pass
-            case _ if ends_call(call.start, event):
-                pass
-            case _:
-                return None
-        return Arguments(first.text).mapping is not None
-
-    def settle(self, start: Delta, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        call = self._calls[start.block]
-        if not decided:
-            call.is_plain()
-            return (start,)
-        call.state = "grows"
-        self._record(call.start, start)  # the second delta of the call
-        return self._add(call, start)
-
-    def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
-        added = event.text[len(call.before) :]
-        call.before = event.text
-        return (event._replace(text=added),) if added else ()
-
-
-class CallShapes(PassingRewriter):
-    """Drops the violations by misshapen calls, so that their events are written anew. `record` records the first of a
-    call."""
-
-    heeds_text: ClassVar[bool] = False
-
-    def __init__(self, record: Callable[[StreamViolation], None]) -> None:
-        self._record = record
-        self._recorded: set[str] = set()
-
-    def push(self, event: Event) -> Iterable[Event]:
-        if not (isinstance(event, StreamViolation) and event.kind == "misshapen-call"):
-            return (event,)
-        if event.detail not in self._recorded:
-            self._recorded.add(event.detail)
-            self._record(event)
-        return ()
-
-
-class EmptyStarts(WaitingRewriter[Start]):
-    """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
-
-    In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
-    arguments waits for its first delta, or for an event that shows that none will come.
-    """
-
-    phase = 4
-
-    def __init__(self, record: Callable[[Start], None]) -> None:
-        super().__init__()
-        self._record = record
-
-    def take(self, event: Event) -> Iterable[Event]:
-        return self.wait_for(event) if isinstance(event, Start) and event.given else (event,)
-
-    def decides(self, first: Start, event: Event) -> bool | None:
-        match event:
-            case StreamViolation("repeated-start", detail) if detail.partition(" ")[0] == first.pointer:
-                return True
-            case Delta(block) | Close(block) if block == first.block:
-                return False
-            case Finish() | Done() | Failure():
-                return False
-            case _:
-                return None
-
-    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        if not decided:
-            return (start,)
-        self._record(start)
-        return (start._replace(given=""),)
+            made = rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after)
+            yield (fault.edit,), made
 
 
 # Rewriter for invented arguments and argument policies: it changes arguments while they stream, and removes blocked calls.
@@ -422,9 +672,8 @@ class PolicyRewriter(ArgumentRewriter):
         arguments = call.arguments.mapping
         if arguments is None or not call.name or call.form == "custom":
             return None
-        outcome = self._judge(
-            call, arguments, self._tool(call.name), partial(self._context.permit.allows, self._rule.code)
-        )
+        allows = partial(self._context.permit.allows, self._rule.code)
+        outcome = self._judge(call, arguments, self._tool(call.name), allows)
         if not outcome.made:
             return None
         safety: Safety = "unsafe" if any(fault.safety == "unsafe" for fault in outcome.made) else "safe"

@@ -1,4 +1,4 @@
-"""Rewriters for streams whose calls are identified by index: one id per call, one index per call, one id per reply.
+"""Rewriters for calls in the events of a stream: one id and one index per call, one id per reply, each argument text once.
 
 Theory of operation. A later event with an id or a name (`CallUpdate`) may continue a call or begin another one. That
 can depend on the next events; until they arrive, the event and all later ones wait. Nearly always the decision falls
@@ -8,9 +8,11 @@ within the same frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import Traits, traits
+from wirelint.arguments.argument_faults import is_broken, is_filled
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -24,7 +26,7 @@ from wirelint.events import (
     Start,
     StreamViolation,
 )
-from wirelint.fix import PassingRewriter, RewriteContext, WaitingRewriter
+from wirelint.fix import MOST_HELD, PassingRewriter, RewriteContext, WaitingRewriter, ends_call
 from wirelint.fixes.calls import may_repeat
 from wirelint.history.id_demands import mint
 from wirelint.history.pairing import CheckResult, Succession
@@ -43,6 +45,10 @@ from wirelint.model import Arguments, Json
 #     {"tool_calls":[{"index":0,"id":"call_1","function":{"name":"look","arguments":"{\"at\":"}}]}
 
 _BLANK = " \t\r\n"
+
+
+def _succession(start: Start, own: Traits) -> Succession:
+    return Succession(start.id, start.name, given=is_filled(start.input), repeated=own.has_repeated_calls)
 
 
 class _UpdateJudge(WaitingRewriter[CallUpdate]):
@@ -84,10 +90,7 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
     def take(self, event: Event) -> Iterable[Event]:
         match event:
             case Start(kind="tool_call"):
-                given = event.input not in (None, {}, "", [])
-                self._calls[event.block] = Succession(
-                    event.id, event.name, given=given, repeated=self._own.has_repeated_calls
-                )
+                self._calls[event.block] = _succession(event, self._own)
                 self._choices[event.block] = event.choice
                 return self.begins(event)
             case CallUpdate() if (calls := self._calls.get(event.block)) is not None:
@@ -96,8 +99,6 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
                 return self._judged(event, follows=False)
             case Delta() if (calls := self._calls.get(event.block)) is not None:
                 calls.text(event.text)
-            case _:
-                pass
         return self.continues(event)
 
     def _judged(self, update: CallUpdate, *, follows: bool) -> Iterable[Event]:
@@ -172,8 +173,6 @@ class LateHeads(WaitingRewriter[Start]):
                 return False
             case Done() | Failure():
                 return False
-            case _:
-                pass
         return None
 
     def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
@@ -193,8 +192,7 @@ class LateHeads(WaitingRewriter[Start]):
             case Start(kind="tool_call", form=form) if form != "legacy" and not self._has_head(event.id, event.name):
                 if event.frame is self._undeclared:
                     return (event,)  # no event of its own begins the call
-                given = event.input not in (None, {}, "", [])
-                self._begun = Succession(event.id, event.name, given=given, repeated=self._own.has_repeated_calls)
+                self._begun = _succession(event, self._own)
                 self._late = []
                 return self.wait_for(event)
             case CallUpdate(block=block) if (moved := self._moved.get(block)) is not None:
@@ -202,8 +200,6 @@ class LateHeads(WaitingRewriter[Start]):
                 name = None if event.name == moved.name else event.name
                 if (id_, name) != (event.id, event.name):
                     return (event._replace(id=id_, name=name),) if id_ or name else ()
-            case _:
-                pass
         return (event,)
 
     def _has_head(self, id_: str | None, name: str | None) -> bool:
@@ -236,8 +232,6 @@ class RepeatRemover(PassingRewriter):
             case CallUpdate() if self._acts and (start := self._starts.get(event.block)) is not None:
                 again = event.id in (None, start.id) and event.name in (None, start.name)
                 return () if again else (event,)  # a call under another index, or without one
-            case _:
-                pass
         return (event,)
 
 
@@ -376,3 +370,144 @@ class CallNumbers(_UpdateJudge):
         if block == event.block:
             return (event._replace(),) if block in self._unnumbered else (event,)
         return (event._replace(block=block),)
+
+
+# --- argument texts in wrong events -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A call whose deltas may repeat. `before` is the last delta; `grows`: they do."""
+
+    start: Start
+    before: str = ""
+    grows: bool = False
+
+
+class GrowingDeltas(WaitingRewriter[Delta]):
+    """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
+
+    `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
+    second begins like the first, which may be another fault, or an object in an object (`{"a":`, `{"a":1}`, `}`). So it
+    waits for the next delta, which must begin like both, or for the end of the call, if the second alone is an object.
+    """
+
+    phase = 4
+
+    def __init__(self, context: RewriteContext, record: Callable[[Start, Delta], None]) -> None:
+        super().__init__()
+        self._record = record
+        self._streamed = context.streamed
+        self._calls: dict[int, _Growing] = {}
+
+    def release(self) -> Iterable[Event]:
+        if self._held:
+            self._calls.pop(self._first.block)
+        return super().release()
+
+    def take(self, event: Event) -> Iterable[Event]:
+        if (
+            isinstance(event, Start)
+            and event.kind == "tool_call"
+            and event.form != "custom"
+            and not is_filled(event.input)
+        ):
+            self._calls[event.block] = _Growing(event)
+        if not isinstance(event, Delta) or not self._streamed or not event.text:
+            return (event,)
+        call = self._calls.get(event.block)
+        if call is None:
+            return (event,)
+        before, text = call.before, event.text
+        if not text.startswith(before) or len(text) > MOST_HELD or (before == text and not call.grows):
+            del self._calls[event.block]
+            return (event,)
+        if call.grows:
+            return self._add(call, event)
+        if not before:
+            call.before = text
+            return (event,)
+        return self.wait_for(event)
+
+    def decides(self, first: Delta, event: Event) -> bool | None:
+        call = self._calls[first.block]
+        match event:
+            case Delta(block=block, text=text) if block == first.block and text:
+                if not (text.startswith(first.text) and is_broken(call.before + first.text + text)):
+                    return False
+                if text != first.text:
+                    return True
+            case CallUpdate(block=block) if block == first.block:
+                pass
+            case _ if ends_call(call.start, event):
+                pass
+            case _:
+                return None
+        return Arguments(first.text).mapping is not None
+
+    def settle(self, start: Delta, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        call = self._calls[start.block]
+        if not decided:
+            del self._calls[start.block]
+            return (start,)
+        call.grows = True
+        self._record(call.start, start)  # the second delta of the call
+        return self._add(call, start)
+
+    def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
+        added = event.text[len(call.before) :]
+        call.before = event.text
+        return (event._replace(text=added),) if added else ()
+
+
+class CallShapes(PassingRewriter):
+    """Drops the violations by misshapen calls, so that their events are written anew. `record` records the first of a
+    call."""
+
+    heeds_text: ClassVar[bool] = False
+
+    def __init__(self, record: Callable[[StreamViolation], None]) -> None:
+        self._record = record
+        self._recorded: set[str] = set()
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if not (isinstance(event, StreamViolation) and event.kind == "misshapen-call"):
+            return (event,)
+        if event.detail not in self._recorded:
+            self._recorded.add(event.detail)
+            self._record(event)
+        return ()
+
+
+class EmptyStarts(WaitingRewriter[Start]):
+    """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
+
+    In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
+    arguments waits for its first delta, or for an event that shows that none will come.
+    """
+
+    phase = 4
+
+    def __init__(self, record: Callable[[Start], None]) -> None:
+        super().__init__()
+        self._record = record
+
+    def take(self, event: Event) -> Iterable[Event]:
+        return self.wait_for(event) if isinstance(event, Start) and event.given else (event,)
+
+    def decides(self, first: Start, event: Event) -> bool | None:
+        match event:
+            case StreamViolation("repeated-start", detail) if detail.partition(" ")[0] == first.pointer:
+                return True
+            case Delta(block) | Close(block) if block == first.block:
+                return False
+            case Finish() | Done() | Failure():
+                return False
+            case _:
+                return None
+
+    def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        if not decided:
+            return (start,)
+        self._record(start)
+        return (start._replace(given=""),)

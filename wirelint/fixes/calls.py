@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import is_normal_end
+from wirelint.arguments.argument_faults import is_filled, is_normal_end
 from wirelint.arguments.json_continuation import write
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
@@ -199,8 +199,6 @@ class ItemIds(PassingRewriter):
                 seed = f"{self._context.exchange.id}/{place}/{id_}".encode("utf-8", "surrogatepass")
                 event = event._replace(item_id=f"{prefix}_{hashlib.sha256(seed).hexdigest()[:50]}")
                 self._record(event, id_)
-            case _:
-                pass
         return (event,)
 
 
@@ -286,8 +284,6 @@ class CallHeads(WaitingRewriter[Start]):
                 return () if event.id in (None, "", self._starting[block]) else (event._replace(name=None),)
             case Finish():
                 return (self._remover.finish(event),)
-            case _:
-                pass
         return (event,)
 
 
@@ -312,15 +308,13 @@ class EmptyCalls(WaitingRewriter[Start]):
         if self._remover.is_removed(event):
             return ()
         match event:
-            case Start(kind="tool_call", name=None | "", form="function") if event.input in (None, {}, "", []):
+            case Start(kind="tool_call", name=None | "", form="function") if not is_filled(event.input):
                 self._text = ""
                 return self.wait_for(event)
             case Start():
                 self._note(event)
             case Finish():
                 return (self._remover.finish(event),)
-            case _:
-                pass
         return (event,)
 
     def decides(self, first: Start, event: Event) -> bool | None:

@@ -38,19 +38,17 @@ class FabricationDecider(TextDecider):
         self._text = TextBuffer()
         self._tail = ""
         self._base = self._read = self._judged = 0
-        self._gone = self._left = self._quiet = False
+        self._gone = self._quiet = False
 
     @property
     def is_open(self) -> bool:
         """Return True if the text so far ends on a call whose result, in tags of any name, may follow."""
-        return not (self._gone or self._left) and ends_call(self._tail)
+        return not (self._gone or self.left) and ends_call(self._tail)
 
     def add(self, text: str) -> None:
         block = self.block
         if self._gone:
             block.cut(block.length - len(text), block.length)
-            self.let_go()
-        elif self._left:
             self.let_go()
         else:
             self._text.add(text)
@@ -68,9 +66,9 @@ class FabricationDecider(TextDecider):
         self.let_go()
 
     def leave(self) -> None:
-        if not (self._gone or self._left):
+        if not self._gone:
             self._decide(final=False)
-            self._left = not self._gone
+            self.left = not self._gone
             self.let_go()
 
     def _decide(self, *, final: bool) -> None:
@@ -82,22 +80,17 @@ class FabricationDecider(TextDecider):
             if not self._tail[end:].strip() and not final:
                 block.sure = max(block.sure, self._base + start)
                 if block.length - block.sure > MOST_HELD:
-                    self._stop_deciding(f"white space of more than {MOST_HELD} characters was released unchanged")
+                    self.abandon(f"white space of more than {MOST_HELD} characters was released unchanged")
                 self._trim()
                 return
             if (invented := self._judge()) is not None:
                 self._cut(invented)
                 return
-            if self._left:
+            if self.left:
                 return
             place = end
         block.sure = block.length - (0 if final else cut_marker(self._tail))
         self._trim()
-
-    def _stop_deciding(self, note: str) -> None:
-        self._cutter.warn(note)
-        self._left = True
-        self.let_go()
 
     def _trim(self) -> None:
         # Keep the line in which undecided text begins: a marker depends on its place in the line, or on a call before it.
@@ -112,7 +105,7 @@ class FabricationDecider(TextDecider):
         text = self._text.text()
         self._read += len(text)
         if self._read > _READ * len(text) + _SLACK:
-            self._stop_deciding("text full of markers of results was left unchanged")
+            self.abandon("text full of markers of results was left unchanged")
             return None
         if len(text) == self._judged:  # another marker of the text that was checked
             return None

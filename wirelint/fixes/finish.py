@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wirelint.apis.traits import ending, traits
-from wirelint.arguments.argument_faults import UNREAD
+from wirelint.arguments.argument_faults import UNREAD, is_filled
 from wirelint.arguments.json_continuation import Scanner
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import PassingRewriter, RewriteContext, first_frame
@@ -63,7 +64,7 @@ class Content:
             self.forms.add(start.form)
             self.named = self.named or bool(start.name)
             self.last, self.scanner = start.block, Scanner()
-            self.given = start.form == "custom" or start.input not in (None, {}, "", [])
+            self.given = start.form == "custom" or is_filled(start.input)
         elif start.kind in ("hosted_call", "hosted_result", "opaque"):
             self.hidden = True
 
@@ -101,7 +102,7 @@ class FinishReasons(PassingRewriter):
         self._dropped: set[tuple[str, str]] = set()
         self._frame: Frame | None = None
         self._kinds: dict[int, tuple[int, Kind]] = {}
-        self._contents: dict[int, Content] = {}
+        self._contents: defaultdict[int, Content] = defaultdict(Content)
         self._unread = False
         """True once an unreadable event may have held a call."""
 
@@ -120,7 +121,7 @@ class FinishReasons(PassingRewriter):
         match event:
             case Start(choice=choice):
                 self._kinds[event.block] = (choice, event.kind)
-                self._content(choice).begin(event)
+                self._contents[choice].begin(event)
             case Delta() if (known := self._kinds.get(event.block)) is not None:
                 content = self._contents[known[0]]
                 if known[1] in ("text", "reasoning"):
@@ -130,7 +131,7 @@ class FinishReasons(PassingRewriter):
             case CallUpdate(name=str(name)) if name and (known := self._kinds.get(event.block)) is not None:
                 self._contents[known[0]].named = True
             case Finish(choice=choice):
-                content = self._content(choice)
+                content = self._contents[choice]
                 content.stopped = True
                 reason = None if self._unread and not content.forms else self._correct(event, content)
                 return (event if reason is None else event._replace(reason=reason),)
@@ -145,8 +146,6 @@ class FinishReasons(PassingRewriter):
                 return self._without(event)
             case Done() if self._context.streamed:
                 return [*self._missing(event.frame), event]
-            case _:
-                pass
         return (event,)
 
     def release(self) -> Iterable[Event]:
@@ -171,9 +170,6 @@ class FinishReasons(PassingRewriter):
             self._dropped.add((event.kind, event.detail))
             self._drop(event)
         return ()
-
-    def _content(self, choice: int) -> Content:
-        return self._contents.setdefault(choice, Content())
 
     def _missing(self, frame: Frame | None) -> list[Finish]:
         """Return the ends that candidates lack."""

@@ -132,8 +132,6 @@ class Framing(PassingRewriter):
                 self._stopped.add(event.choice)
             case Failure():
                 self._failed = True
-            case _:
-                pass
         self._undeclared = False
 
     @property

@@ -43,6 +43,8 @@ _MOST_JUDGED = 64
 _TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
+_SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
+"""Models that refuse calls without a signature in the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
 
 def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleaning | None:
     calls = [call for leak in leaks for call in leak.calls]
-    if not all(leak.promotable for leak in leaks) or not can_hold_calls(request) or request.is_partial:
+    if not all(leak.promotable for leak in leaks) or request.is_partial:
+        return None
+    if request.api == "google.generate_content" and _SIGNING.search(request.model):
         return None
     answers = _answers(request, position)
     if not answers or len(answers) != len(calls):
@@ -182,13 +186,6 @@ def _answers_call(call: NativeCall, result: ToolResult, demand: Demand | None) -
 
 
 # --- edits of messages ------------------------------------------------------------------------------------------------
-
-_SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
-
-
-def can_hold_calls(request: Request) -> bool:
-    """Return True if calls can be put into the history of a request. Recent Gemini models refuse unsigned ones."""
-    return request.api != "google.generate_content" or _SIGNING.search(request.model) is None
 
 
 def without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterator[Edit]:
@@ -268,21 +265,18 @@ def _rest(request: Request, place: str, left: Mapping[str, str]) -> Iterator[Jso
 
 def _called(api: str, call: NativeCall, id_: str | None) -> Json:
     """Return a call in the form of an API. It has no id if its result has none."""
-    arguments: Json = call.arguments or {}
+    name, arguments = call.name, call.arguments or {}
+    known: dict[str, Json] = {"id": id_} if id_ else {}
     match api:
         case "anthropic.messages":
-            return {"type": "tool_use", "id": id_, "name": call.name, "input": arguments}
+            return {"type": "tool_use", "id": id_, "name": name, "input": arguments}
         case "bedrock.converse":
-            return {"toolUse": {"toolUseId": id_, "name": call.name, "input": arguments}}
+            return {"toolUse": {"toolUseId": id_, "name": name, "input": arguments}}
         case "google.generate_content":
-            named: dict[str, Json] = {"id": id_} if id_ else {}
-            return {"functionCall": {**named, "name": call.name, "args": arguments}}
+            return {"functionCall": {**known, "name": name, "args": arguments}}
         case "ollama.chat":
-            known: dict[str, Json] = {"id": id_} if id_ else {}
-            return {**known, "function": {"name": call.name, "arguments": arguments}}
-        case "openai.responses":
-            written = orjson.dumps(arguments).decode()
-            return {"type": "function_call", "call_id": id_, "name": call.name, "arguments": written}
-        case _:
-            written = orjson.dumps(arguments).decode()
-            return {"id": id_, "type": "function", "function": {"name": call.name, "arguments": written}}
+            return {**known, "function": {"name": name, "arguments": arguments}}
+    written = orjson.dumps(arguments).decode()
+    if api == "openai.responses":
+        return {"type": "function_call", "call_id": id_, "name": name, "arguments": written}
+    return {"id": id_, "type": "function", "function": {"name": name, "arguments": written}}

@@ -69,7 +69,7 @@ class ThoughtDecider(TextDecider):
     """Decides on one text block.
 
     States: `start` at the beginning of the answer, `text` after it, `pair` while a thought waits for its end, `thought`
-    while one is sent as reasoning, `left` when nothing more is decided. `_buffer` is the text without moved thoughts;
+    while one is sent as reasoning. `_buffer` is the text without moved thoughts;
     an offset in its end is `_shift` less than in the block. `_lone`: all text waits for a closing tag without an
     opening one; `_ended`: such a tag was removed, or is not searched. `_checked`: the middle of the text was examined
     up to here.
@@ -78,7 +78,7 @@ class ThoughtDecider(TextDecider):
     def __init__(self, mover: ReasoningMover, block: TextBlock) -> None:
         super().__init__(mover, block)
         self._mover = mover
-        self._state: Literal["start", "text", "pair", "thought", "left"] = "start"
+        self._state: Literal["start", "text", "pair", "thought"] = "start"
         self._buffer = TextBuffer()
         self._shift = 0
         self._call_ends: list[int] | None = None
@@ -97,9 +97,6 @@ class ThoughtDecider(TextDecider):
 
     def add(self, text: str) -> None:
         block = self.block
-        if self._state == "left":
-            self.let_go()
-            return
         if self._swallowing and self._state == "text":
             text = self._drop_space(text, block.length - len(text))
         if self._state == "thought":
@@ -113,18 +110,16 @@ class ThoughtDecider(TextDecider):
         if self._state != "pair" or self._may_end(text):
             self._decide(final=False)
         if block.length - block.sure > MOST_HELD:
-            self._abandon(f"reasoning of more than {MOST_HELD} characters was released unchanged")
+            self.abandon(f"reasoning of more than {MOST_HELD} characters was released unchanged")
 
     def pause(self, why: Pause) -> None:
-        if self._state == "left":
-            return
         residue = self._state == "pair" and self._tag is None and not self._lone  # a frame made of words waits
         if self._state == "thought":
             self._pass_on("", final=True)
             self._end_thought("")
             self._buffer.replace("")
             self._shift, self._checked, self._tail = self.block.sure, 0, ""
-            self._state = "left" if self._leaving else "text"
+            self._state, self.left = "text", self._leaving
         elif why == "close" and self.streamed and (self._awaits_more or residue):
             return  # a call right after it shows that all of it was reasoning
         else:
@@ -137,7 +132,7 @@ class ThoughtDecider(TextDecider):
         self.let_go()
 
     def leave(self) -> None:
-        if self._state not in ("thought", "left"):
+        if self._state != "thought":
             self._decide(final=False)
         self._leaving, self._lone = True, False
         if self._state != "thought":
@@ -145,11 +140,13 @@ class ThoughtDecider(TextDecider):
 
     def _stop_deciding(self) -> None:
         """Release all waiting text. A closing tag that arrives later can still be removed."""
-        self._state = "text" if self._lone else "left"
-        self._lone = False
+        if self._lone:
+            self._state, self._lone = "text", False
+        else:
+            self.left = True
         self.let_go()
 
-    def _abandon(self, note: str) -> None:
+    def abandon(self, note: str) -> None:
         self._mover.warn(note)
         self._stop_deciding()
 
@@ -208,9 +205,7 @@ class ThoughtDecider(TextDecider):
     def _decide(self, *, final: bool) -> None:
         while True:
             if self._moved > _MOST_PAIRS:
-                self._abandon(
-                    f"more than {_MOST_PAIRS} stretches of reasoning in one text; the rest was left unchanged"
-                )
+                self.abandon(f"more than {_MOST_PAIRS} stretches of reasoning in one text; the rest was left unchanged")
                 return
             before = self._state, self._shift
             waits = self._begin(final=final) if self._state == "start" else self._watch(final=final)

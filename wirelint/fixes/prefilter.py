@@ -85,23 +85,12 @@ class _Heads:
     """Words that may open a line, in any case. As one pattern, the names of a hundred tools take 50 ms to compile."""
 
     def __init__(self, heads: Iterable[str]) -> None:
-        self._by_first: dict[str, tuple[str, ...]] = {}
-        self._longest = 0
-        for head in heads:
-            self._add(head)
-
-    def _add(self, head: str) -> None:
-        plain = _folded(head.lstrip("*#> "))
-        if plain:
-            self._by_first[plain[0]] = (*self._by_first.get(plain[0], ()), plain)
-            self._longest = max(self._longest, len(plain))
-
-    def with_names(self, names: Iterable[str]) -> _Heads:
-        heads = _Heads(())
-        heads._by_first, heads._longest = self._by_first.copy(), self._longest
-        for name in names:
-            heads._add(name)
-        return heads
+        plain = [folded for head in heads if (folded := _folded(head.lstrip("*#> ")))]
+        self._longest = max(map(len, plain), default=0)
+        firsts: dict[str, list[str]] = {}
+        for head in plain:
+            firsts.setdefault(head[0], []).append(head)
+        self._by_first = {first: tuple(some) for first, some in firsts.items()}
 
     def may_stand(self, text: str, at: int) -> bool:
         """Return True if one of the words opens the line at an offset, or may when more text has come."""
@@ -123,7 +112,7 @@ class Prefilter:
     def __init__(self, names: Iterable[str]) -> None:
         self._openers, heads = _beginnings()
         self._names = frozenset(names)
-        self._heads = heads.with_names(self._names)
+        self._heads = _Heads((*heads, *self._names))
 
     def may_start(self, text: str, inside: bool, before: str = "") -> bool:
         """Return True if an opener begins in a text, or may when more text has come.
@@ -187,12 +176,12 @@ def _options(literals: Iterable[str]) -> dict[str, str]:
 
 
 @cache
-def _beginnings() -> tuple[re.Pattern[str], _Heads]:
+def _beginnings() -> tuple[re.Pattern[str], tuple[str, ...]]:
     """Return the pattern of openers that may occur anywhere, and the words that may open a line, without tools' names."""
     literals = {head for head in (*OPENERS.heads(None), *_TOKENS) if head[0] not in _ANYWHERE}
     words, glued = OPENERS.heads(Anchor.WORD) | set(_WORDS), OPENERS.heads(Anchor.SENTENCE) | set(_GLUED)
     lines = set(map(str.strip, OPENERS.heads(Anchor.LINE)))
-    return re.compile(_openers(literals, words, glued)), _Heads(sorted((*lines, *LINE_HEADS)))
+    return re.compile(_openers(literals, words, glued)), (*lines, *LINE_HEADS)
 
 
 @lru_cache(maxsize=64)

@@ -172,8 +172,8 @@ class MarkupDecider(TextDecider):
 
     `_buffer` is the end of the text, from offset `_base` on; `_fresh` is text that was not scanned yet. The text is
     read up to offset `_read`; the text between `_read` and `sure` was sent undecided. `_names` are the tools of a run
-    that is `_parked`: it waits for the part after the block. `_complete`: the open markup may be complete. `_exact`:
-    the arguments of all structured calls are complete.
+    that is `_parked`: it waits for the part after the block. `_complete`: the open markup may be complete. `_why`: the
+    last pause; from a stop on, the arguments of all structured calls are complete.
     """
 
     def __init__(self, promoter: MarkupPromoter, block: TextBlock) -> None:
@@ -183,10 +183,9 @@ class MarkupDecider(TextDecider):
         self._base = self._read = 0
         self._buffer = ""
         self._fresh: list[str] = []
-        self._fresh_size = 0
         self._quotation = Quotation()
-        self._open = self._left = self._swallowing = self._said = self._exact = False
-        self._complete = self._parking = self._parked = self._closing = False
+        self._open = self._swallowing = self._said = self._complete = self._parked = False
+        self._why: Pause | None = None
         self._names: set[str] = set()
         self._last: Promotion | None = None
         self._scanned = self._last_size = self._fences = 0
@@ -195,13 +194,10 @@ class MarkupDecider(TextDecider):
 
     @property
     def is_open(self) -> bool:
-        return self._open and not self._left
+        return self._open and not self.left
 
     def add(self, text: str) -> None:
         block = self.block
-        if self._left:
-            self.let_go()
-            return
         if self._answers and not text.isspace():
             self._promoter.spoken.add(block.choice)
             self._answers = False
@@ -217,51 +213,45 @@ class MarkupDecider(TextDecider):
                 self._base = block.length - len(self._buffer)
                 return
         self._fresh.append(text)
-        self._fresh_size += len(text)
         if not self.streamed:
             return  # the text is scanned at its end
         if self._is_due(text):
             self._scan(final=False)
         if block.length - block.sure > MOST_HELD:
-            self._abandon(f"markup of more than {MOST_HELD} characters was released unchanged")
+            self.abandon(f"markup of more than {MOST_HELD} characters was released unchanged")
         elif self._scanned > 4 * (_SCANS * block.length + _SLACK):
-            self._abandon("text full of tags without calls was left unchanged")
+            self.abandon("text full of tags without calls was left unchanged")
 
     def pause(self, why: Pause) -> None:
-        if self._left:
-            return
         if self._in_reasoning and why != "stop":
             if self._fresh:
                 self._scan(final=False)
             if why != "close" or not self._open:  # else the next part decides
                 self._release()
             return
-        self._closing = why == "close"
-        self._parking = why != "stop" and self.streamed
-        if self._parked and self._parking and self._names <= self._promoter.names(self.block.choice):
+        self._why = why
+        if self._parked and self._may_park and self._names <= self._promoter.names(self.block.choice):
             return
         self._parked = False
-        self._exact = why == "stop"
         self._scan(final=True)
         if not self._parked:
             self._release()
 
     def give_up(self) -> None:
         if self.block.sure < self.block.length:
-            self._left = self._open
+            self.left = self._open
             self._release()
 
     def leave(self) -> None:
-        if not self._left:
-            self._parked = False
-            self._scan(final=False)
-            self._left = True
-            self._release()
+        self._parked = False
+        self._scan(final=False)
+        self.left = True
+        self._release()
 
     def cut_off(self) -> tuple[str, int] | None:
         """Return the end of the text with a call of a declared tool that it cuts off, and the place of the call there."""
         block = self.block
-        if self._left or block.start.kind != "text" or not (self._fresh or block.sure < block.length):
+        if self.left or block.start.kind != "text" or not (self._fresh or block.sure < block.length):
             return None
         self._scan(final=False)
         if self._complete or block.sure == block.length:
@@ -272,11 +262,6 @@ class MarkupDecider(TextDecider):
             return None
         return self._buffer, seen.open
 
-    def _abandon(self, note: str) -> None:
-        self._promoter.warn(note)
-        self._left = True
-        self._release()
-
     def _release(self) -> None:
         self.let_go()
         self._read = self.block.length
@@ -284,13 +269,17 @@ class MarkupDecider(TextDecider):
         self._join()
         self._trim()
 
+    @property
+    def _may_park(self) -> bool:
+        return self._why != "stop" and self.streamed
+
     def _park(self, run: tuple[Block, ...], text: str) -> bool:
         """Return True if a run at the end of its text waits: for the next part, or for the arguments of equal calls."""
-        if not self._parking or text[run[-1].end :].strip() or not all(block.complete for block in run):
+        if not self._may_park or text[run[-1].end :].strip() or not all(block.complete for block in run):
             return False
         self._names = {call.name for block in run for call in block.calls}
         known = self._promoter.names(self.block.choice)
-        self._parked = self._closing if not known else self._names <= known
+        self._parked = self._why == "close" if not known else self._names <= known
         return self._parked
 
     def _held(self, window: str) -> int:
@@ -330,7 +319,7 @@ class MarkupDecider(TextDecider):
 
     def _is_due(self, text: str) -> bool:
         """Return True if something may have closed, or there is much more text than at the last scan."""
-        size = len(self._buffer) + self._fresh_size
+        size = self.block.length - self._base
         if not self._open or size >= self._last_size + max(self._last_size >> 1, 256):
             return True
         block = self.block
@@ -342,7 +331,6 @@ class MarkupDecider(TextDecider):
         if self._fresh:
             self._buffer += "".join(self._fresh)
             self._fresh.clear()
-            self._fresh_size = 0
 
     def _trim(self) -> None:
         keep = max(min(self.block.sure, self._read) - self._base - _CONTEXT, 0)
@@ -432,8 +420,9 @@ class MarkupDecider(TextDecider):
 
     def _waits_for_end(self, run: tuple[Block, ...]) -> bool:
         """Return True for calls in reasoning, which count only if nothing follows the reasoning."""
-        waits = self._in_reasoning and self.block.choice not in self._promoter.spoken
-        return waits and self._is_declared(run) and all(block.complete for block in run)
+        if not self._in_reasoning or self.block.choice in self._promoter.spoken:
+            return False
+        return self._is_declared(run) and all(block.complete for block in run)
 
     def _settle(self, run: tuple[Block, ...], text: str, base: int, *, over: bool) -> int:
         """Decide on a run. Return the offset after it, and after white space and end-of-turn tokens that go with it."""
@@ -482,7 +471,7 @@ class MarkupDecider(TextDecider):
         calls = [call for block in run for call in block.calls]
         if not (declared and structured and calls) or self._in_reasoning or not all(block.complete for block in run):
             return False
-        if self.streamed and not self._exact:
+        if self.streamed and self._why != "stop":
             return {call.name for call in calls} <= {call.name for call in structured}
         return are_among(calls, structured)
 

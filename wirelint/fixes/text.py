@@ -156,11 +156,16 @@ class Candidate:
 
 
 class TextDecider(ABC):
-    """Decides on the text of one block, through `block.sure`, `block.cut` and `block.move`. Subclasses override methods."""
+    """Decides on the text of one block, through `block.sure`, `block.cut` and `block.move`. Subclasses override methods.
+
+    `left`: nothing more is decided; all later text is forwarded, and no method is called.
+    """
 
     def __init__(self, rewriter: TextRewriter, block: TextBlock) -> None:
+        self.rewriter = rewriter
         self.block = block
         self.streamed = rewriter.context.streamed
+        self.left = False
 
     @property
     def is_open(self) -> bool:
@@ -186,6 +191,12 @@ class TextDecider(ABC):
 
     def let_go(self) -> None:
         self.block.sure = self.block.length
+
+    def abandon(self, note: str) -> None:
+        """Forward the text and all later text, with a note to the user."""
+        self.rewriter.warn(note)
+        self.left = True
+        self.let_go()
 
     def event_at(self, offset: int) -> int | None:
         """Return the number of the stream event that brought the text at an offset."""
@@ -323,7 +334,8 @@ class TextRewriter:
         out: list[Event] = []
         for candidate in self._candidates.values():
             for block in candidate.blocks:
-                block.decider.give_up()
+                if not block.decider.left:
+                    block.decider.give_up()
                 block.sure = block.length
             out += self._flush(candidate)
             out += [self._begin(block) for block in candidate.blocks if block.waits]
@@ -335,7 +347,8 @@ class TextRewriter:
         out: list[Event] = []
         for candidate in self._candidates.values():
             for block in candidate.blocks:
-                block.decider.leave()
+                if not block.decider.left:
+                    block.decider.leave()
             out += self._flush(candidate)
         return out
 
@@ -350,10 +363,7 @@ class TextRewriter:
     # --- events -------------------------------------------------------------------------------------------------------
 
     def _candidate(self, number: int) -> Candidate:
-        found = self._candidates.get(number)
-        if found is None:
-            found = self._candidates[number] = Candidate(number)
-        return found
+        return self._candidates.setdefault(number, Candidate(number))
 
     def _start(self, event: Start) -> Iterable[Event]:
         candidate = self._candidate(event.choice)
@@ -395,7 +405,10 @@ class TextRewriter:
         start = block.length
         block.length = start + len(event.text)
         block.latest = event
-        block.decider.add("".join([one.text for one in events]) if before else event.text)
+        if block.decider.left:
+            block.decider.let_go()
+        else:
+            block.decider.add("".join([one.text for one in events]) if before else event.text)
         if block.sure == block.length and block.opened and not (block.regions or candidate.queue):  # the usual case
             event = event if block.number == event.block else event._replace(block=block.number)
             return (event,) if not out else [*out, event]
@@ -497,8 +510,8 @@ class TextRewriter:
         if block.changed:
             yield from self.landed(block, event.frame)
         if not block.opened:
-            block.opened = True
-            yield block.start._replace(frame=event.frame) if block.changed else block.start
+            start = self._begin(block)
+            yield start._replace(frame=event.frame) if block.changed else start
         if text is not None:
             event = event._replace(text=text)
         yield event if block.number == event.block else event._replace(block=block.number)

@@ -37,8 +37,8 @@ _MOST_LOOKS = 64
 class TokenDecider(TextDecider):
     """Decides on one block.
 
-    States: `start` before the first word, `text` after it, `token` while a token waits, `cut` while everything is removed,
-    `left` when nothing more is decided. `_buffer` is the text without the `_shift` characters removed at its beginning.
+    States: `start` before the first word, `text` after it, `token` while a token waits, `cut` while everything is removed.
+    `_buffer` is the text without the `_shift` characters removed at its beginning.
     Tokens before `_from` are kept; `_row` is the start of the last row of tokens and the end of its last token so far.
     """
 
@@ -46,7 +46,7 @@ class TokenDecider(TextDecider):
         super().__init__(stripper, block)
         self._stripper = stripper
         self._framer = stripper.framer
-        self._state: Literal["start", "text", "token", "cut", "left"] = "start"
+        self._state: Literal["start", "text", "token", "cut"] = "start"
         self._buffer = TextBuffer()
         self._shift = self._from = self._looks = 0
         self._row = (0, 0)
@@ -57,9 +57,7 @@ class TokenDecider(TextDecider):
     def add(self, text: str) -> None:
         block = self.block
         start = block.length - len(text)
-        if self._state == "left":
-            self.let_go()
-        elif self._state == "cut":
+        if self._state == "cut":
             self._drop(text, start)
         else:
             self._buffer.add(text)
@@ -68,32 +66,29 @@ class TokenDecider(TextDecider):
             elif self.streamed:
                 self._look()
                 if block.length - block.sure > _LONGEST_LEAD:
-                    self._stripper.warn(f"more than {_LONGEST_LEAD:,} characters of tokens were released unchanged")
-                    self._state = "left"
-                    self.let_go()
+                    self.abandon(f"more than {_LONGEST_LEAD:,} characters of tokens were released unchanged")
 
     def pause(self, why: Pause) -> None:
         text = self._buffer.text() if self._state == "start" and why == "close" else ""
         if text.strip() and not text[_lead(text, find(text)) :].strip():
             return  # only tokens so far: a call after them shows that no text was intended
-        if self._state not in ("cut", "left"):
+        if self._state != "cut":
             self._state = "cut" if self._finish() else "text"
         if self._state == "cut" and why != "other":  # a call is no end: text after it is cut too
             self._record("unsafe", self._title, self._dropped, self._event)
-            self._state = "left"
-            self.block.busy = False
+            self.left, self.block.busy = True, False
         self.let_go()
 
     def give_up(self) -> None:
         if self._state != "cut":
-            self._state = "left" if self._state == "token" or not self.streamed else self._state
+            self.left = self._state == "token" or not self.streamed
             self.let_go()
 
     def leave(self) -> None:
-        if self._state not in ("cut", "left"):
+        if self._state != "cut":
             self._look()
         if self._state != "cut":
-            self._state = "left"
+            self.left = True
             self.let_go()
 
     # --- the beginning ------------------------------------------------------------------------------------------------
@@ -163,8 +158,7 @@ class TokenDecider(TextDecider):
                 return self._row[0]  # the text after it decides on the tokens before it too
             self._looks += 1
             if self._looks > _MOST_LOOKS:
-                self._stripper.warn(f"more than {_MOST_LOOKS} control tokens in one text; the rest was left unchanged")
-                self._state = "left"
+                self.abandon(f"more than {_MOST_LOOKS} control tokens in one text; the rest was left unchanged")
                 return None
             match self._cuts(text, place, token):
                 case "yes":
