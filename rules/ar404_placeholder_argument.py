@@ -107,33 +107,25 @@ class PlaceholderArgument(Rule):
             shown = repr(excerpt(error, 90))
             named = list(named_parameters(arguments, error))
             for name, is_given in named:
-                yield self.finding(
-                    "request",
-                    f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}",
-                    f"{place}/{escaped(name)}" if is_given else place,
-                    severity="info",
-                    confidence="medium",
-                )
+                message = f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}"
+                at_name = f"{place}/{escaped(name)}" if is_given else place
+                yield self.finding("request", message, at_name, severity="info", confidence="medium")
             for found in refused({} if named else arguments, error):
                 why = f", which is {found.sign.why}" if found.sign is not None else ""
-                yield self.finding(
-                    "request",
-                    f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}",
-                    f"{place}/{escaped(found.name)}",
-                    severity=None if found.sign is not None else "info",
-                    confidence=None if found.sign is not None else "low",
-                )
+                message = f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}"
+                at_name = f"{place}/{escaped(found.name)}"
+                if found.sign is not None:
+                    yield self.finding("request", message, at_name)
+                else:
+                    yield self.finding("request", message, at_name, severity="info", confidence="low")
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
         if request is None:
             return None
-        acting = [
-            policy
-            for policy in self.policies.policies
-            if policy.action != "report" and context.permit.allows(self.code, policy.safety)
-        ]
-        may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
+        allows = partial(context.permit.allows, self.code)
+        acting = [one for one in self.policies.policies if one.action != "report" and allows(one.safety)]
+        may_void = allows("unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
         conversation = KnownText(request)
@@ -203,15 +195,9 @@ class PlaceholderArgument(Rule):
                 yield call, arguments
 
     def _report(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
-        return self.finding(
-            side,
-            f"{call.name}: {fault.message}",
-            pointer,
-            event=call.event,
-            severity=fault.severity,
-            confidence=fault.confidence,
-            fix=Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None,
-        )
+        message, severity, confidence = f"{call.name}: {fault.message}", fault.severity, fault.confidence
+        fix = Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None
+        return self.finding(side, message, pointer, event=call.event, severity=severity, confidence=confidence, fix=fix)
 
 
 def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, str] | None:

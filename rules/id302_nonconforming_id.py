@@ -21,6 +21,7 @@ from wirelint.rule import (
     RewriteContext,
     Rewriter,
     Rule,
+    Severity,
     Side,
     excerpt,
 )
@@ -175,15 +176,10 @@ class NonconformingId(Rule):
         for header in _HEADER.finditer(part.text):
             fault = demand.fault(header["id"], None)
             if fault is not None and not is_quoted(part.text, *header.span()):
-                id_ = excerpt(header["id"])
-                yield self.finding(
-                    "response",
-                    f"id `{id_}` in native markup does not fit {demand.target}, which wants {demand.form}: {fault}",
-                    part.pointer,
-                    event=part.event_at(header.start()),
-                    span=header.span("id"),
-                    layer="model",
-                )
+                wish = f"does not fit {demand.target}, which wants {demand.form}: {fault}"
+                message, event = f"id `{excerpt(header['id'])}` in native markup {wish}", part.event_at(header.start())
+                span = header.span("id")
+                yield self.finding("response", message, part.pointer, event=event, span=span, layer="model")
 
     def _judge(
         self,
@@ -203,16 +199,11 @@ class NonconformingId(Rule):
         taken.add(new or "")
         where = "the call and its result" if side == "request" else "the call"
         verdict = "is refused by the API" if complained is not None else f"does not fit {demand.target}"
-        finding = self.finding(
-            side,
-            f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants {demand.form}: {fault}",
-            call.pointer,
-            event=call.event if side == "response" else None,
-            severity="error" if complained is not None else None,
-            layer=layer,
-            fix=Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None,
-        )
-        return finding, new
+        subject = f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call"
+        message = f"{subject} {verdict}, which wants {demand.form}: {fault}"
+        fix = Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None
+        severity: Severity | None = "error" if complained is not None else None
+        return self.finding(side, message, call, severity=severity, layer=layer, fix=fix), new
 
 
 def _fault(demand: Demand, call: ToolCall) -> str | None:

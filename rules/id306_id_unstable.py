@@ -106,59 +106,40 @@ class IdUnstable(Rule):
         last = excerpt(strays[-1].piece.id or "")
         kept = f"; a server that keeps the conversation knows `{last}`" if api == "openai.responses" else ""
         ids = len({stray.piece.id for stray in strays} | {strays[0].id})
-        return self.finding(
-            "response",
-            f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
-            f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}{kept}",
-            call.pointer,
-            event=strays[0].piece.event,
-            fix=Fix("safe", f"keep the first id, `{first}`"),
-        )
+        changes = f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
+        more = f", {ids} ids in all" if ids > 2 else ""
+        message = f"{changes} while its arguments are still coming{more}{kept}"
+        fix = Fix("safe", f"keep the first id, `{first}`")
+        return self.finding("response", message, call, event=strays[0].piece.event, fix=fix)
 
     def _report_late(self, call: ToolCall, late: Announced) -> Finding:
         if late.piece.id and not late.id:
             head = f"the id of the `{excerpt(call.name or '')}` call, `{excerpt(late.piece.id)}`,"
         else:
             head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
-        return self.finding(
-            "response",
-            f"{head} comes only after its arguments began",
-            call.pointer,
-            event=late.piece.event,
-            fix=Fix("safe", "send it with the first event of the call"),
-        )
+        message, fix = f"{head} comes only after its arguments began", "send it with the first event of the call"
+        return self.finding("response", message, call, event=late.piece.event, fix=Fix("safe", fix))
 
     def _report_repeats(self, repeats: list[Fault]) -> Finding:
         more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
-        return self.finding(
-            "response",
-            f"later events repeat `{excerpt(repeats[0].detail)}` of a call; clients that join deltas double it{more}",
-            event=repeats[0].event,
-            severity="info",
-            fix=Fix("safe", "send ids and names once"),
-        )
+        said, event = excerpt(repeats[0].detail), repeats[0].event
+        message = f"later events repeat `{said}` of a call; clients that join deltas double it{more}"
+        fix = Fix("safe", "send ids and names once")
+        return self.finding("response", message, event=event, severity="info", fix=fix)
 
     def _report_items(self, items: list[Fault]) -> Finding:
         first, _, second = items[0].detail.partition(" ")
         more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
-        return self.finding(
-            "response",
-            f"the id of an output item changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream{more}",
-            event=items[0].event,
-        )
+        changes = f"changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+        return self.finding("response", f"the id of an output item {changes}{more}", event=items[0].event)
 
     def _report_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
         (first, _), (second, event) = ids[:2]
-        composed = _is_composed(model)
-        return self.finding(
-            "response",
-            f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream",
-            "/id",
-            event=event,
-            severity="info" if composed else None,
-            confidence="medium",
-            fix=None if composed else Fix("safe", f"keep the first id, `{excerpt(first)}`"),
-        )
+        message = f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+        if _is_composed(model):
+            return self.finding("response", message, "/id", event=event, severity="info", confidence="medium")
+        fix = Fix("safe", f"keep the first id, `{excerpt(first)}`")
+        return self.finding("response", message, "/id", event=event, confidence="medium", fix=fix)
 
 
 def _is_composed(model: str) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
-from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
@@ -136,13 +135,8 @@ class ControlTokenLeak(Rule):
         if start is None or request.tool(name) is not None:
             return
         declared = _declared_name(name, start, request)
-        yield self.finding(
-            "response",
-            f"the name of a call contains markup: {excerpt(name)!r}",
-            f"{call.pointer}",
-            event=call.event,
-            fix=Fix("safe", f"cut the name to {declared}") if declared else None,
-        )
+        fix = Fix("safe", f"cut the name to {declared}") if declared else None
+        yield self.finding("response", f"the name of a call contains markup: {excerpt(name)!r}", call, fix=fix)
 
     def _names(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that cuts names of calls to those of declared tools."""
@@ -168,11 +162,8 @@ class ControlTokenLeak(Rule):
             return
         if found.markup.startswith("<|"):
             return  # a control token
-        yield self.part_finding(
-            call,
-            f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
-            fix=fix_of(unmarked(call, found, tool)),
-        )
+        message = f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}"
+        yield self.finding("response", message, call, fix=fix_of(unmarked(call, found, tool)))
 
     def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         text = call.arguments.text
@@ -186,24 +177,13 @@ class ControlTokenLeak(Rule):
             framing = frame(value, framer.not_in_request(value, tokens)) if tokens else None
             if framing is None or not (after or _ends_value(value, framing)):
                 continue
-            token = framing.tokens[0]
-            where = f"the value of {path}" if path else "the arguments of"
-            of = "" if path else f" {call.name}"
-            yield self.part_finding(
-                call,
-                f"{token.token} ends {where}{of}: {excerpt(value[-60:])!r}",
-                confidence="medium",
-                layer=_blame(token, exchange.model),
-                fix=fix_of(_without_tokens(request, call)),
-            )
+            token, tool = framing.tokens[0], request.tool(call.name)
+            where = f"the value of {path}" if path else f"the arguments of {call.name}"
+            message, layer = f"{token.token} ends {where}: {excerpt(value[-60:])!r}", _blame(token, exchange.model)
+            found = polluted(call.arguments.mapping, tool, request) if REDACTED not in text else None
+            fix = fix_of(unmarked(call, found, tool)) if found is not None else None
+            yield self.finding("response", message, call, confidence="medium", layer=layer, fix=fix)
             return
-
-
-def _without_tokens(request: Request, call: ToolCall) -> Change | None:
-    """Return the arguments of a call without the tokens at the end of their values; None if they are not evident."""
-    tool = request.tool(call.name)
-    found = polluted(call.arguments.mapping, tool, request)
-    return unmarked(call, found, tool) if found is not None and REDACTED not in call.arguments.text else None
 
 
 def _declared_name(name: str, mark: int, request: Request) -> str | None:

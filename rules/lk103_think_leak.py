@@ -87,13 +87,10 @@ class ThinkLeak(Rule):
                     case ToolCall():
                         if (leak := next(_leaks(request, part), None)) is not None:
                             path, value, found = leak
-                            where = f"the value of {path}" if path else "the arguments"
-                            yield self.part_finding(
-                                part,
-                                f"reasoning ({found.tag}) leaked into {where} of {part.name}: {excerpt(value)!r}",
-                                confidence="medium",
-                                fix=fix_of(_without_thoughts(request, part)),
-                            )
+                            where = f"{f'the value of {path}' if path else 'the arguments'} of {part.name}"
+                            message = f"reasoning ({found.tag}) leaked into {where}: {excerpt(value)!r}"
+                            fix = fix_of(_without_thoughts(request, part))
+                            yield self.finding("response", message, part, confidence="medium", fix=fix)
                     case _:
                         pass
 

@@ -70,15 +70,14 @@ class McpLifecycle(Rule):
             failed = isinstance(answer, Rpc) and answer.form == "error"
             shown = excerpt(_message(answer)) or ("error" if failed else "a result")
             message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
-            yield self.part_finding(answer, message)
+            yield self.finding("response", message, answer)
         elif exchange.end in ("client-left", "upstream-died") and (exchange.status or 0) < 300:
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
-            yield self.finding(
-                "response", f"the notification {notes[0].method} was never accepted: {_describe_reply(exchange)}{after}"
-            )
+            what = f"the notification {notes[0].method} was never accepted"
+            yield self.finding("response", f"{what}: {_describe_reply(exchange)}{after}")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         parts = exchange.request.parts if exchange.request is not None else []
@@ -89,11 +88,8 @@ class McpLifecycle(Rule):
         for answer in _answers(exchange):
             message = _message(answer)
             if message and _PHRASES["too_early"].search(message[:300]):
-                yield self.part_finding(
-                    answer,
-                    f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
-                    layer="client",
-                )
+                early = "the server refuses a request that came before the session was initialized"
+                yield self.finding("response", f"{early}: {excerpt(message)!r}", answer, layer="client")
                 return
 
 

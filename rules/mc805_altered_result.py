@@ -61,13 +61,10 @@ class AlteredResult(Rule):
             "lost": f"nothing is left of it: {shown!r}",
             "shortened": f"a part of it is missing, and nothing says so: {shown!r}",
         }.get(how, f"the history says {shown!r}")
-        return self.finding(
-            "request",
-            f"the MCP server answered {back.name} with {given!r}; {difference}",
-            back.result.pointer,
-            severity="warning" if how == "shortened" else None,
-            confidence="medium" if how == "shortened" else None,
-        )
+        message, place = f"the MCP server answered {back.name} with {given!r}; {difference}", back.result.pointer
+        if how == "shortened":
+            return self.finding("request", message, place, severity="warning", confidence="medium")
+        return self.finding("request", message, place)
 
 
 def _is_known(one: Passed) -> bool:

@@ -610,3 +610,8 @@ class Exchange(Copied):
     def ok(self) -> bool:
         """Return True if the reply can be checked: it was read, and its status is 2xx."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
+
+    @property
+    def succeeded(self) -> bool:
+        """Return True if the reply can be checked and holds no error."""
+        return self.ok and self.reply is not None and self.reply.error is None
