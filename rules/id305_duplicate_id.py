@@ -189,8 +189,11 @@ class DuplicateId(Rule):
 
     def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
         layer: Layer = "client" if side == "request" else "gateway"
-        fix = _fix(part, side) if isinstance(part, ToolCall) else None
-        return self.finding(side, message, part, severity=severity, layer=layer, fix=fix)
+        if not isinstance(part, ToolCall):
+            return self.finding(side, message, part, severity=severity, layer=layer)
+        lacks = side == "response" and not _id(part)
+        title = "give each call its own id" if lacks else "give the later call and its result a new id"
+        return self.finding(side, message, part, severity=severity, layer=layer, fix=Fix("unsafe", title))
 
 
 class _Known:
@@ -232,12 +235,6 @@ class _Known:
             self._seen.setdefault((choice, _id(call)), call)
 
 
-def _fix(call: ToolCall, side: Side) -> Fix:
-    if side == "response" and not _id(call):
-        return Fix("unsafe", "give each call its own id")
-    return Fix("unsafe", "give the later call and its result a new id")
-
-
 def _id(call: ToolCall) -> str | None:
     """Return the id of a call; white space alone is none."""
     return call.id if call.id is None or call.id.strip() else ""
@@ -271,7 +268,6 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:
-    """Return the calls of a history by id."""
     groups: dict[str, list[Pair]] = {}
     needed = traits(request.api).has_call_ids
     for each in pair(request).pairs:

@@ -130,7 +130,7 @@ def _fix(leak: Leak) -> Fix | None:
 
 
 def _message(leak: Leak, request: Request) -> str:
-    where = {"Text": "text", "Reasoning": "reasoning", "Refusal": "refusal"}[type(leak.part).__name__]
+    where = type(leak.part).__name__.lower()
     called = excerpt(", ".join(leak.names))
     if not leak.calls:
         start, end = leak.span

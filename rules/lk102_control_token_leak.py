@@ -94,21 +94,13 @@ class ControlTokenLeak(Rule):
         framer = Framer(exchange, request)
         word = framer.residue(part.text) if isinstance(part, Text) else 0
         if isinstance(part, Text) and word:
-            yield self.text_finding(
-                part,
-                (0, word),
-                f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}",
-                fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
-                confidence="medium",
-            )
+            message = f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}"
+            fix = Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning")
+            yield self.text_finding(part, (0, word), message, fix=fix, confidence="medium")
         if isinstance(part, Text) and (speaker := find_runaway(part.text)) and framer.labels:
-            shown = repr(excerpt(part.text[speaker.start :]))
-            yield self.text_finding(
-                part,
-                (speaker.start, speaker.start + len(speaker.label)),
-                f"the text continues as the user; the tokens between the turns are lost: {shown}",
-                confidence="medium",
-            )
+            shown, span = excerpt(part.text[speaker.start :]), (speaker.start, speaker.start + len(speaker.label))
+            message = f"the text continues as the user; the tokens between the turns are lost: {shown!r}"
+            yield self.text_finding(part, span, message, confidence="medium")
         text = "\n" * word + part.text[word:]
         framing = framer.framing(text)
         for one in framer.split(framing) if framing is not None else ():
@@ -217,7 +209,7 @@ def _fix(part: Said, framing: Framing, streamed: bool, calls: bool) -> Fix | Non
 
 
 def _message(part: Said, framing: Framing) -> str:
-    where = {"Text": "text", "Reasoning": "reasoning", "Refusal": "refusal"}[type(part).__name__]
+    where = type(part).__name__.lower()
     overrun = framing.overrun
     if overrun is None:
         place = "at the edge of" if framing.at_edges else "in"

@@ -70,8 +70,7 @@ class McpUnknownId(Rule):
         requests = _requests(exchange)
         if not requests:
             return  # mcp-lifecycle reports answers to notifications
-        answers = [part for part in reply.parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
-        open_ = dict(requests)
+        open_, answers = dict(requests), reply.answers
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
@@ -89,8 +88,9 @@ class McpUnknownId(Rule):
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
             return  # a replay, or a session that began elsewhere
         strange: list[tuple[ToolResult | Rpc, str]] = []
-        for part in reply.parts:
-            if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
+        for part in reply.answers:
+            id_ = _id(part)
+            if id_ is None:
                 continue
             if ledger.tools.waits(exchange, id_) is None:
                 strange.append((part, id_))
@@ -141,10 +141,6 @@ def _requests(exchange: Exchange) -> dict[str, str]:
             case _:
                 pass
     return found
-
-
-def _answers(part: ToolResult | Rpc) -> bool:
-    return isinstance(part, ToolResult) or part.form in ("result", "error")
 
 
 def _id(part: ToolResult | Rpc) -> str | None:

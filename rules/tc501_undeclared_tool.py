@@ -149,7 +149,6 @@ class UndeclaredTool(Rule):
 
 
 def _is_empty(call: ToolCall) -> bool:
-    """Return True if a call has neither a name nor arguments."""
     if call.name or call.start_input is not None or call.form != "function":
         return False
     return are_empty(call.deltas)

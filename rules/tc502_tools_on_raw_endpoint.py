@@ -186,7 +186,8 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
-        if _names_purpose(about, tools) if about else _is_any(match) or _names_purpose(_about(asked), tools):
+        means_any = not about and _is_any(match)
+        if means_any or _names(about or _about(asked), tools, purpose=True):
             yield _Denial(found.strip(), match.start(), outright=True)
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
@@ -195,7 +196,7 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
         acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
-        known = _names(about, tools) or (acts and _names_purpose(about, tools))
+        known = _names(about, tools) or (acts and _names(about, tools, purpose=True))
         if not known or supposed or _is_undone(match["object"] or match["unable"] or "", tools):
             continue
         if not _PHRASES["until"].search(match[0]) and not _PHRASES["wanted"].search(text, match.start()):
@@ -234,24 +235,18 @@ def _is_any(match: re.Match[str]) -> bool:
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
-def _names_purpose(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if words name the purpose of a declared tool: by its own words, or by a shared topic."""
-    if not about:
-        return False
+def _names(about: frozenset[str], tools: Sequence[Tool], *, purpose: bool = False) -> bool:
+    """Return True if words name a declared tool: by a shared topic, or by a word of its name but common verbs.
+
+    `purpose`: by any word of its name and description.
+    """
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
-    for tool in tools:
-        words = f"{_spelled(tool.name)} {tool.description[:400]}"
-        if about & _about(words) or topics & topics_of(_spelled(tool.name)):
+    for tool in tools if about else ():
+        name = _spelled(tool.name)
+        words = _about(f"{name} {tool.description[:400]}") if purpose else _about(name) - _VERBS
+        if about & words or topics & topics_of(name):
             return True
     return False
-
-
-def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if a text shares a word with the tools' names, except for common verbs."""
-    topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
-    return any(
-        about & (_about(_spelled(tool.name)) - _VERBS) or topics & topics_of(_spelled(tool.name)) for tool in tools
-    )
 
 
 _VERBS = frozenset(_PHRASES.words("verbs"))

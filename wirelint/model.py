@@ -56,7 +56,6 @@ class Offsets:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The offsets, in order."""
         return self._starts
 
     def event_at(self, offset: int) -> int | None:
@@ -181,8 +180,11 @@ class Rpc:
     pointer: str
     event: int | None = None
 
-
-# The exchange that another exchange continues.
+    @property
+    def error(self) -> str | None:
+        """The text of an error; None for other messages and for an error without a text."""
+        message = self.value.get("message") if self.form == "error" and isinstance(self.value, dict) else None
+        return message if isinstance(message, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,6 +549,12 @@ class Reply:
     @property
     def calls(self) -> list[ToolCall]:
         return [call for choice in self.choices for call in choice.calls]
+
+    @property
+    def answers(self) -> list[ToolResult | Rpc]:
+        """The answers of a tool server: results of calls, and other results and errors of JSON-RPC."""
+        found = (part for part in self.parts if isinstance(part, (ToolResult, Rpc)))
+        return [part for part in found if isinstance(part, ToolResult) or part.form in ("result", "error")]
 
     @property
     def is_plain(self) -> bool:

@@ -192,7 +192,6 @@ class Rule:
         return made
 
     def within(self, limits: Limits) -> Self:
-        """Return this rule with these limits."""
         if limits == self.limits:
             return self
         made = copy.copy(self)
