@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
 from wirelint.fixes.call_index import CallIds, LateHeads, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
-from wirelint.model import Exchange, Fault, ToolCall
+from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -61,23 +60,33 @@ class IdUnstable(Rule):
         end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # later events are sse-framing
         if len(ids) > 1 and reply.error is None:  # an error event has its own id
-            yield self._report_reply(ids, exchange.model)
-        items = [fault for fault in reply.faults if fault.kind == "other-item"]
-        if items:
-            yield self._report_items(items)
-        repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
-        if repeats:
-            yield self._report_repeats(repeats)
+            (first, _), (second, event) = ids[:2]
+            message = f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+            if _is_composed(exchange.model):
+                yield self.finding("response", message, "/id", event=event, severity="info", confidence="medium")
+            else:
+                fix = Fix("safe", f"keep the first id, `{excerpt(first)}`")
+                yield self.finding("response", message, "/id", event=event, confidence="medium", fix=fix)
+        if items := [fault for fault in reply.faults if fault.kind == "other-item"]:
+            first, _, second = items[0].detail.partition(" ")
+            more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
+            changes = f"changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+            yield self.finding("response", f"the id of an output item {changes}{more}", event=items[0].event)
+        if repeats := [fault for fault in reply.faults if fault.kind == "said-again"]:
+            more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
+            said, event = excerpt(repeats[0].detail), repeats[0].event
+            message = f"later events repeat `{said}` of a call; clients that join deltas double it{more}"
+            fix = Fix("safe", "send ids and names once")
+            yield self.finding("response", message, event=event, severity="info", fix=fix)
         has_late_heads = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
         undeclared = {fault.event for fault in reply.faults if fault.kind == "undeclared-part"}  # sse-framing
         for call in reply.calls:
+            later = list(announced(call, exchange.api))
             # Events that continue the call under another id than its first.
-            strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
-            if strays:
+            if strays := [found for found in later if found.verdict == "stray"]:
                 yield self._report_call(call, strays, exchange.api)
-            elif has_late_heads and call.event not in undeclared:
-                late = (one for one in announced(call, exchange.api) if one.late)
-                yield from (self._report_late(call, one) for one in itertools.islice(late, 1))
+            elif has_late_heads and call.event not in undeclared and (late := [one for one in later if one.late]):
+                yield self._report_late(call, late[0])
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -119,27 +128,6 @@ class IdUnstable(Rule):
             head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
         message, fix = f"{head} comes only after its arguments began", "send it with the first event of the call"
         return self.finding("response", message, call, event=late.piece.event, fix=Fix("safe", fix))
-
-    def _report_repeats(self, repeats: list[Fault]) -> Finding:
-        more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
-        said, event = excerpt(repeats[0].detail), repeats[0].event
-        message = f"later events repeat `{said}` of a call; clients that join deltas double it{more}"
-        fix = Fix("safe", "send ids and names once")
-        return self.finding("response", message, event=event, severity="info", fix=fix)
-
-    def _report_items(self, items: list[Fault]) -> Finding:
-        first, _, second = items[0].detail.partition(" ")
-        more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
-        changes = f"changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
-        return self.finding("response", f"the id of an output item {changes}{more}", event=items[0].event)
-
-    def _report_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
-        (first, _), (second, event) = ids[:2]
-        message = f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
-        if _is_composed(model):
-            return self.finding("response", message, "/id", event=event, severity="info", confidence="medium")
-        fix = Fix("safe", f"keep the first id, `{excerpt(first)}`")
-        return self.finding("response", message, "/id", event=event, confidence="medium", fix=fix)
 
 
 def _is_composed(model: str) -> bool:

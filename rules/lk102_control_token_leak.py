@@ -11,18 +11,7 @@ from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, HeadChange
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import (
-    REDACTED,
-    Finding,
-    Fix,
-    Layer,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-    fix_of,
-    listed,
-)
+from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, fix_of, listed
 from wirelint.state.ledger import Ledger
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy

@@ -9,19 +9,7 @@ from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fix import PassingRewriter
 from wirelint.model import Exchange, Message, Opaque, Request, Text
-from wirelint.rule import (
-    REDACTED,
-    Confidence,
-    Edit,
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import content_reprs
 from wirelint.text.asking import demands_json
@@ -114,10 +102,10 @@ class ContentReprLeak(Rule):
         else:
             printed = f"printed as {first.syntax}{f', {len(leak.found)} times' if len(leak.found) > 1 else ''}"
             text = f"the {leak.role} message holds content parts {printed}, not their text: {shown}"
-        sure: Confidence = "high" if first.whole and first.syntax != "JSON" else "medium"
+        sure = first.whole and first.syntax != "JSON"
         fix = Fix("safe", "replace the structure by its text") if leak.edit is not None else None
         place, span = leak.part.pointer, (first.start, first.end)
-        return self.finding("request", text, place, span=span, confidence=sure, fix=fix)
+        return self.finding("request", text, place, span=span, confidence="high" if sure else "medium", fix=fix)
 
 
 def _is_content(api: str, pointer: str) -> bool:

@@ -15,20 +15,7 @@ from wirelint.apis.reading import Decoded
 from wirelint.arguments import placeholders
 from wirelint.events import Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.jsonvalues import MOST_VALUES, decode_json
-from wirelint.model import (
-    End,
-    Exchange,
-    Json,
-    Part,
-    Reasoning,
-    Refusal,
-    Reply,
-    Request,
-    Text,
-    Timing,
-    Tool,
-    ToolCall,
-)
+from wirelint.model import End, Exchange, Json, Part, Reasoning, Refusal, Reply, Request, Text, Timing, Tool, ToolCall
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed

@@ -268,17 +268,8 @@ class Rule:
         after: str = "",
     ) -> AppliedFix:
         """Return the record of a change made by this rule. Long texts are shortened, control characters are escaped."""
-        return AppliedFix(
-            self.code,
-            self.name,
-            safety,
-            side,
-            one_line(title),
-            pointer,
-            event,
-            excerpt(before, _PATCH) if len(before) > _PATCH else before,
-            excerpt(after, _PATCH) if len(after) > _PATCH else after,
-        )
+        before, after = (excerpt(text, _PATCH) if len(text) > _PATCH else text for text in (before, after))
+        return AppliedFix(self.code, self.name, safety, side, one_line(title), pointer, event, before, after)
 
     def record(
         self,
