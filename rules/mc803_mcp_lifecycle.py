@@ -55,10 +55,9 @@ class McpLifecycle(Rule):
             yield from self._notified(exchange, notes)
             return
         calls = {part.pointer: f"{part.name} is called" for part in requests if isinstance(part, ToolCall)}
-        others = [
-            part for part in requests if isinstance(part, Rpc) and part.form == "request" and part.method != "ping"
-        ]
-        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method != "initialize"}
+        others = [part for part in requests if isinstance(part, Rpc) and part.form == "request"]
+        allowed = ("initialize", "ping")
+        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method not in allowed}
         if early and any(isinstance(part, Rpc) and part.method == "initialize" for part in requests):
             pointer = next(part.pointer for part in requests if part.pointer in early)
             message = f"{early[pointer]} in one batch with initialize, before the session exists"
