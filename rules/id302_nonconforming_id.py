@@ -174,9 +174,8 @@ class NonconformingId(Rule):
             fault = demand.fault(header["id"], None)
             if fault is not None and not is_quoted(part.text, *header.span()):
                 wish = f"does not fit {demand.target}, which wants {demand.form}: {fault}"
-                message, event = f"id `{excerpt(header['id'])}` in native markup {wish}", part.event_at(header.start())
-                span = header.span("id")
-                yield self.finding("response", message, part.pointer, event=event, span=span, layer="model")
+                message = f"id `{excerpt(header['id'])}` in native markup {wish}"
+                yield self.text_finding(part, header.span("id"), message, layer="model")
 
     def _judge(
         self, side: Side, call: ToolCall, demand: Demand, ordinal: int, taken: set[str], layer: Layer, refused: bool
