@@ -7,7 +7,7 @@ from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
 from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
-from wirelint.model import Choice, Exchange, Reply, ToolCall
+from wirelint.model import Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 
@@ -65,14 +65,9 @@ class ConcatenatedJson(Rule):
                 if found is None:
                     continue
                 where = call.event_at(0 if found.start else found.offset)
-                yield self.finding(
-                    "response",
-                    f"{call.name or 'a call without a name'}: {_evidence(call, found)}",
-                    call.pointer,
-                    event=call.event if where is None else where,
-                    fix=_fix(exchange, choice, call),
-                )
-
+                message = f"{call.name or 'a call without a name'}: {_evidence(call, found)}"
+                fix = fix_of(separate_values(call, exchange.request)) if has_ended(exchange, choice, call) else None
+                yield self.finding("response", message, call, event=where, fix=fix)
         yield from self._announced(exchange.reply)
 
     def _announced(self, reply: Reply) -> Iterator[Finding]:
@@ -81,14 +76,10 @@ class ConcatenatedJson(Rule):
         for fault in reply.faults:
             place, _, given = fault.detail.partition(" ")
             if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:
-                yield self.finding(
-                    "response",
-                    f"{call.name or 'a call without a name'}: the item is added with the arguments {excerpt(given, 60)}, "
-                    "and the deltas repeat them",
-                    place,
-                    event=fault.event,
-                    fix=Fix("safe", "add the item with empty arguments"),
-                )
+                name = call.name or "a call without a name"
+                said = f"the item is added with the arguments {excerpt(given, 60)}, and the deltas repeat them"
+                fix = Fix("safe", "add the item with empty arguments")
+                yield self.finding("response", f"{name}: {said}", place, event=fault.event, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         separate = SeparateValues(self, context)
@@ -130,7 +121,3 @@ def _evidence(call: ToolCall, found: Concatenated) -> str:
             return f"each delta repeats all arguments before it: {shown}"
         case _:
             return f"the arguments hold {len(found.values)} JSON values: {shown}"
-
-
-def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
-    return fix_of(separate_values(call, exchange.request)) if has_ended(exchange, choice, call) else None

@@ -101,24 +101,20 @@ class InvalidJsonArguments(Rule):
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None
-        found = flaw(call, tool)
+        found, name = flaw(call, tool), call.name or "a call without a name"
         if found is None:
             if call.start_input is not None and traits(exchange.api).has_only_strings and concatenated(call) is None:
-                yield self.part_finding(
-                    call,
-                    f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
-                    layer="gateway",
-                    severity="warning",
-                    fix=fix_of(write_as_text(call)),
-                )
+                message = f"{name}: the arguments are JSON itself where the API has JSON as text"
+                fix = fix_of(write_as_text(call))
+                yield self.finding("response", message, call, layer="gateway", severity="warning", fix=fix)
             return
         if REDACTED in call.arguments.text:
             return
         size = len(call.arguments.text)
+        ending = f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""
         yield self.finding(
             "response",
-            f"{call.name or 'a call without a name'}: the arguments are {found.words}"
-            + (f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""),
+            f"{name}: the arguments are {found.words}{ending}",
             call.pointer,
             event=call.event_at(size - 1) if found.cut and size else call.event,
             layer=found.layer,

@@ -71,12 +71,9 @@ class SchemaViolation(Rule):
         strict = _is_strict(tool, request)
         shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
         more = f"; and {len(violations) - _SHOWN} more" if len(violations) > _SHOWN else ""
-        yield self.part_finding(
-            call,
-            f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}",
-            layer="gateway" if strict else None,
-            fix=fix_of(coerce_types(call, tool, schema)),
-        )
+        message = f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}"
+        fix = fix_of(coerce_types(call, tool, schema))
+        yield self.finding("response", message, call, layer="gateway" if strict else None, fix=fix)
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:

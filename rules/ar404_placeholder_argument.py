@@ -91,7 +91,8 @@ class PlaceholderArgument(Rule):
                     continue
                 conversation = conversation or KnownText(request)
                 tool = _client_tool(request.tool(call.name))
-                for fault in self._judge(call, arguments, tool, conversation).faults:
+                outcome = judge_arguments(call, arguments, tool, self.policies, conversation, lambda _: True)
+                for fault in outcome.faults:
                     yield self._report("response", fault, call, call.pointer)
 
     def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
@@ -106,33 +107,25 @@ class PlaceholderArgument(Rule):
             shown = repr(excerpt(error, 90))
             named = list(named_parameters(arguments, error))
             for name, is_given in named:
-                yield self.finding(
-                    "request",
-                    f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}",
-                    f"{place}/{escaped(name)}" if is_given else place,
-                    severity="info",
-                    confidence="medium",
-                )
+                message = f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}"
+                at_name = f"{place}/{escaped(name)}" if is_given else place
+                yield self.finding("request", message, at_name, severity="info", confidence="medium")
             for found in refused({} if named else arguments, error):
                 why = f", which is {found.sign.why}" if found.sign is not None else ""
-                yield self.finding(
-                    "request",
-                    f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}",
-                    f"{place}/{escaped(found.name)}",
-                    severity=None if found.sign is not None else "info",
-                    confidence=None if found.sign is not None else "low",
-                )
+                message = f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}"
+                at_name = f"{place}/{escaped(found.name)}"
+                if found.sign is not None:
+                    yield self.finding("request", message, at_name)
+                else:
+                    yield self.finding("request", message, at_name, severity="info", confidence="low")
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
         if request is None:
             return None
-        acting = [
-            policy
-            for policy in self.policies.policies
-            if policy.action != "report" and context.permit.allows(self.code, policy.safety)
-        ]
-        may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
+        allows = partial(context.permit.allows, self.code)
+        acting = [one for one in self.policies.policies if one.action != "report" and allows(one.safety)]
+        may_void = allows("unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
         conversation = KnownText(request)
@@ -140,45 +133,35 @@ class PlaceholderArgument(Rule):
         def judge(
             call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
         ) -> Outcome:
-            return self._judge(call, arguments, _client_tool(tool), conversation, allowed)
+            return judge_arguments(call, arguments, _client_tool(tool), self.policies, conversation, allowed)
 
         return PolicyRewriter(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
-
-    def _judge(
-        self,
-        call: ToolCall,
-        arguments: dict[str, Json],
-        tool: Tool | None,
-        conversation: KnownText | None,
-        allowed: Callable[[Safety], bool] = lambda _: True,
-    ) -> Outcome:
-        return judge_arguments(call.name or "", arguments, tool, self.policies, conversation, allowed)
 
     # --- calls on their way to MCP servers ------------------------------------------------------------------------------
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for call, arguments in self._mcp_calls(exchange):
-            for fault in self._judge(call, arguments, None, None).faults:
+            for fault in self.policies.judge(call.name or "", arguments).faults:
                 # A blocked request has no replacement.
                 yield self._report("request", fault, call, f"{call.pointer}/arguments", fixable=not fault.blocks)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for call, arguments in self._mcp_calls(exchange):
-            outcome = self._judge(call, arguments, None, None, partial(permit.allows, self.code))
+            outcome = self.policies.judge(call.name or "", arguments, partial(permit.allows, self.code))
             if outcome.blocked is not None or not outcome.changes:
                 continue
-            edits = list(_edits(exchange, f"{call.pointer}/arguments", arguments, outcome))
+            place = f"{call.pointer}/arguments"
+            edits = list(_edits(exchange, place, arguments, outcome))
             for number, fault in enumerate(outcome.made):
-                place = f"{call.pointer}/arguments"
                 done = self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
                 yield (edits if not number else [], done)
 
     def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
-        blocked = [
-            (call, why)
-            for call, arguments in self._mcp_calls(exchange)
-            if (why := self._judge(call, arguments, None, None, partial(permit.allows, self.code)).blocked)
+        allowed = partial(permit.allows, self.code)
+        judged = [
+            (call, self.policies.judge(call.name or "", given, allowed)) for call, given in self._mcp_calls(exchange)
         ]
+        blocked = [(call, outcome.blocked) for call, outcome in judged if outcome.blocked]
         if not blocked or exchange.request is None:
             return None
         answers = [_answer(exchange.request.body, call, block_text(call.name or "", why)) for call, why in blocked]
@@ -202,15 +185,9 @@ class PlaceholderArgument(Rule):
                 yield call, arguments
 
     def _report(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
-        return self.finding(
-            side,
-            f"{call.name}: {fault.message}",
-            pointer,
-            event=call.event,
-            severity=fault.severity,
-            confidence=fault.confidence,
-            fix=Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None,
-        )
+        message, severity, confidence = f"{call.name}: {fault.message}", fault.severity, fault.confidence
+        fix = Fix(fault.safety, fault.title) if fault.safety is not None and fixable else None
+        return self.finding(side, message, pointer, event=call.event, severity=severity, confidence=confidence, fix=fix)
 
 
 def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, str] | None:
@@ -221,9 +198,9 @@ def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, 
             part.is_error is True or is_own_error(part.text, call.name or "", call.arguments.mapping)
         )
         return (call, part.text) if call is not None and failed else None
-    if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
-        call, message = calls.get(part.id), part.value.get("message")
-        return (call, message) if call is not None and isinstance(message, str) else None
+    if isinstance(part, Rpc) and (message := part.error) is not None:
+        call = calls.get(part.id)
+        return (call, message) if call is not None else None
     return None
 
 

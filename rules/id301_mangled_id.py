@@ -6,7 +6,7 @@ from wirelint.fixes.calls import fix_items, report_items
 from wirelint.history.origins import Mangling, manglings
 from wirelint.history.pairing import Answer, pair, rename, rename_repeats
 from wirelint.model import Exchange
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -78,15 +78,8 @@ class MangledId(Rule):
         edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
         if first.place != "result" and first.pair.call.id:
             edits += rename_repeats(repeats, {first.pair.call.id: new}, exchange.api)
-        repair = self.repair(
-            "request",
-            "safe",
-            f"restored `{excerpt(new)}` on the {first.place}",
-            first.part.pointer,
-            before=first.given,
-            after=new,
-        )
-        return edits, repair
+        title = f"restored `{excerpt(new)}` on the {first.place}"
+        return edits, self.repair("request", "safe", title, first.part.pointer, before=first.given, after=new)
 
     def _report(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place = found.origin, found.place
@@ -95,13 +88,9 @@ class MangledId(Rule):
         answer = found.pair.answer
         torn = answer is not None and answer.match is not None
         refused = exchange.status is not None and 400 <= exchange.status < 500
-        return self.finding(
-            "request",
-            f"id `{id_}` of the `{excerpt(found.pair.call.name or '')}` {place} is {before}",
-            found.part.pointer,
-            severity="error" if torn or refused else None,
-            confidence=origin.certainty,
-            fix=Fix("safe", f"restore `{excerpt(origin.id)}` on the {place}")
-            if found.restorable and origin.id
-            else None,
-        )
+        severity: Severity | None = "error" if torn or refused else None
+        message = f"id `{id_}` of the `{excerpt(found.pair.call.name or '')}` {place} is {before}"
+        restores = found.restorable and origin.id
+        fix = Fix("safe", f"restore `{excerpt(origin.id or '')}` on the {place}") if restores else None
+        where = found.part.pointer
+        return self.finding("request", message, where, severity=severity, confidence=origin.certainty, fix=fix)

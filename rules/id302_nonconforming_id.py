@@ -116,9 +116,7 @@ class NonconformingId(Rule):
             if call.id is None or (call.id and call.id in seen) or REDACTED in call.id or not (call.id or needed):
                 continue
             seen.add(call.id)
-            if _fault(demand, call) is None:
-                continue
-            if call.id in given:
+            if _fault(demand, call) is None or call.id in given:
                 continue
             issued = ledger.issued(call.id, exchange.conversation) is not None
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
@@ -126,7 +124,7 @@ class NonconformingId(Rule):
             layer: Layer = "gateway" if issued else "client"
             counted = re.search(r":([0-9]{1,6})$", call.id)
             number = max(ordinal, int(counted[1]) if counted else 0)  # a trimmed history keeps its numbers
-            found = self._judge("request", call, demand, number, taken, layer, complained)
+            found = self._judge("request", call, demand, number, taken, layer, complained is not None)
             if found is not None:
                 finding, new = found
                 yield each, new, finding
@@ -139,7 +137,7 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         for choice in exchange.reply.choices:
             for number, call in enumerate(choice.calls):
-                found = self._judge("response", call, demand, len(before) + number, taken, "model", None)
+                found = self._judge("response", call, demand, len(before) + number, taken, "model", refused=False)
                 if found is not None:
                     # During rewriting only the request names the model.
                     yield found[0] if exchange.request and exchange.request.model else replace(found[0], fix=None)
@@ -160,7 +158,7 @@ class NonconformingId(Rule):
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
             call = ToolCall(id_, head.name, Arguments(""), start.pointer)
-            _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
+            _, new = self._judge("response", call, demand, ordinal, taken, "model", refused=False) or (None, None)
             if new is None:
                 context.taken.update([id_] if id_ else [])
                 return None
@@ -175,44 +173,28 @@ class NonconformingId(Rule):
         for header in _HEADER.finditer(part.text):
             fault = demand.fault(header["id"], None)
             if fault is not None and not is_quoted(part.text, *header.span()):
-                id_ = excerpt(header["id"])
-                yield self.finding(
-                    "response",
-                    f"id `{id_}` in native markup does not fit {demand.target}, which wants {demand.form}: {fault}",
-                    part.pointer,
-                    event=part.event_at(header.start()),
-                    span=header.span("id"),
-                    layer="model",
-                )
+                wish = f"does not fit {demand.target}, which wants {demand.form}: {fault}"
+                message = f"id `{excerpt(header['id'])}` in native markup {wish}"
+                yield self.text_finding(part, header.span("id"), message, layer="model")
 
     def _judge(
-        self,
-        side: Side,
-        call: ToolCall,
-        demand: Demand,
-        ordinal: int,
-        taken: set[str],
-        layer: Layer,
-        complained: Demand | None,
+        self, side: Side, call: ToolCall, demand: Demand, ordinal: int, taken: set[str], layer: Layer, refused: bool
     ) -> tuple[Finding, str | None] | None:
-        """Return a finding on an id that the target refuses and a new id, which joins `taken`."""
+        """Return a finding on an id that the target refuses and a new id, which joins `taken`.
+
+        `refused`: an error reply named the demand.
+        """
         id_, fault = call.id, _fault(demand, call)
         if id_ is None or fault is None:
             return None
         new = _mint(demand, call, ordinal, taken)
         taken.add(new or "")
         where = "the call and its result" if side == "request" else "the call"
-        verdict = "is refused by the API" if complained is not None else f"does not fit {demand.target}"
-        finding = self.finding(
-            side,
-            f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants {demand.form}: {fault}",
-            call.pointer,
-            event=call.event if side == "response" else None,
-            severity="error" if complained is not None else None,
-            layer=layer,
-            fix=Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None,
-        )
-        return finding, new
+        verdict = "is refused by the API" if refused else f"does not fit {demand.target}"
+        subject = f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call"
+        message = f"{subject} {verdict}, which wants {demand.form}: {fault}"
+        fix = Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None
+        return self.finding(side, message, call, severity="error" if refused else None, layer=layer, fix=fix), new
 
 
 def _fault(demand: Demand, call: ToolCall) -> str | None:

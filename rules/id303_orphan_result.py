@@ -55,8 +55,14 @@ class OrphanResult(Rule):
         for answer in found:
             made, which = edits.get(answer.result.pointer, ()), _short(answer)
             title = f"keep the result{which} as plain text" if keeps_words(made) else f"drop the result{which}"
-            fix = Fix("unsafe", title) if made else None
-            yield self._report(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
+            shown = excerpt(answer.result.text) or "(empty)"
+            yield self.finding(
+                "request",
+                f"tool result {_identity(answer)} answers no call{_among(answer, paired.pairs)}: {shown}",
+                answer.result,
+                severity="warning" if exchange.succeeded else None,
+                fix=Fix("unsafe", title) if made else None,
+            )
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
@@ -75,16 +81,6 @@ class OrphanResult(Rule):
                 title = f"kept the result{which} as plain text" if keeps_words(made) else f"dropped the result{which}"
                 after = result.text if keeps_words(made) else ""
                 yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
-
-    def _report(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
-        accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
-        return self.finding(
-            "request",
-            f"tool result {_identity(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
-            answer.result.pointer,
-            severity="warning" if accepted else None,
-            fix=fix,
-        )
 
 
 def _identity(answer: Answer) -> str:

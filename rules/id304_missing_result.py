@@ -63,13 +63,8 @@ class MissingResult(Rule):
 
     def _report(self, exchange: Exchange, each: Pair, what: str) -> Finding:
         id_ = f"`{excerpt(each.call.id)}` " if each.call.id else ""
-        accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
-        return self.finding(
-            "request",
-            f"call {id_}of `{excerpt(each.call.name or '')}` {what}",
-            each.call.pointer,
-            severity="warning" if accepted else None,
-        )
+        message = f"call {id_}of `{excerpt(each.call.name or '')}` {what}"
+        return self.finding("request", message, each.call, severity="warning" if exchange.succeeded else None)
 
 
 def _key(each: Pair, position: int) -> tuple[int, str, str] | str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from wirelint.apis.traits import traits
 from wirelint.events import Start
@@ -15,6 +16,7 @@ from wirelint.rule import (
     Finding,
     Fix,
     FixPolicy,
+    Layer,
     RequestFix,
     RewriteContext,
     Rewriter,
@@ -105,12 +107,9 @@ class DuplicateId(Rule):
             if same and repeat.position != before.position:
                 continue  # one message, sent twice
             reported.add(id_)
-            yield self._report(
-                "request",
-                f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which has a result already",
-                repeat.result,
-                severity="warning" if same else "error",
-            )
+            result = f"{'the same' if same else 'another'} result"
+            message = f"{result} for the call `{excerpt(id_)}`, which has a result already"
+            yield self._report("request", message, repeat.result, severity="warning" if same else "error")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -126,10 +125,8 @@ class DuplicateId(Rule):
                     message = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
                     yield self._report("response", message, call, severity="warning")
                 elif isinstance(other, Answer):
-                    answered = (
-                        f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
-                    )
-                    message = f"a new call of `{_name(call)}` has the id {answered}"
+                    answered = f"of a call that this request answers ({other.result.pointer})"
+                    message = f"a new call of `{_name(call)}` has the id `{excerpt(call.id or '')}` {answered}"
                     yield self._report("response", message, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(id_)}`" if (id_ := _id(call)) else "have no id"
@@ -149,14 +146,8 @@ class DuplicateId(Rule):
             if call is not None and other is not None and call.id != other.id:
                 share = f"share the item id `{excerpt(id_)}`" if id_ else "have an empty item id"
                 message = f"the output items of calls of {_names(other, call)} {share}"
-                yield self.finding(
-                    "response",
-                    message,
-                    place,
-                    event=call.event,
-                    layer="gateway",
-                    fix=Fix("unsafe", "give the later item a new id"),
-                )
+                fix = Fix("unsafe", "give the later item a new id")
+                yield self.finding("response", message, call, layer="gateway", fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if context.exchange.request is None or not context.permit.allows(self.code, "unsafe"):
@@ -165,9 +156,8 @@ class DuplicateId(Rule):
 
         def judge(head: Head) -> HeadChange | None:
             start, id_ = head.start, head.id
-            call = ToolCall(
-                id_, head.name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function"
-            )
+            form: Literal["legacy", "function"] = "legacy" if start.form == "legacy" else "function"
+            call = ToolCall(id_, head.name, Arguments(""), start.pointer, form)
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
             if other is None and not missing:
@@ -198,16 +188,12 @@ class DuplicateId(Rule):
         return self._report("request", message, two.call, severity="error" if together else "warning")
 
     def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
-        call = part if isinstance(part, ToolCall) else None
-        return self.finding(
-            side,
-            message,
-            part.pointer,
-            event=call.event if call is not None and side == "response" else None,
-            severity=severity,
-            layer="client" if side == "request" else "gateway",
-            fix=_fix(call, side) if call is not None else None,
-        )
+        layer: Layer = "client" if side == "request" else "gateway"
+        if not isinstance(part, ToolCall):
+            return self.finding(side, message, part, severity=severity, layer=layer)
+        lacks = side == "response" and not _id(part)
+        title = "give each call its own id" if lacks else "give the later call and its result a new id"
+        return self.finding(side, message, part, severity=severity, layer=layer, fix=Fix("unsafe", title))
 
 
 class _Known:
@@ -249,12 +235,6 @@ class _Known:
             self._seen.setdefault((choice, _id(call)), call)
 
 
-def _fix(call: ToolCall, side: Side) -> Fix:
-    if side == "response" and not _id(call):
-        return Fix("unsafe", "give each call its own id")
-    return Fix("unsafe", "give the later call and its result a new id")
-
-
 def _id(call: ToolCall) -> str | None:
     """Return the id of a call; white space alone is none."""
     return call.id if call.id is None or call.id.strip() else ""
@@ -288,7 +268,6 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:
-    """Return the calls of a history by id."""
     groups: dict[str, list[Pair]] = {}
     needed = traits(request.api).has_call_ids
     for each in pair(request).pairs:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
 from wirelint.fixes.call_index import CallIds, LateHeads, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
-from wirelint.model import Exchange, Fault, ToolCall
+from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -61,23 +60,33 @@ class IdUnstable(Rule):
         end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # later events are sse-framing
         if len(ids) > 1 and reply.error is None:  # an error event has its own id
-            yield self._report_reply(ids, exchange.model)
-        items = [fault for fault in reply.faults if fault.kind == "other-item"]
-        if items:
-            yield self._report_items(items)
-        repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
-        if repeats:
-            yield self._report_repeats(repeats)
+            (first, _), (second, event) = ids[:2]
+            message = f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+            if _is_composed(exchange.model):
+                yield self.finding("response", message, "/id", event=event, severity="info", confidence="medium")
+            else:
+                fix = Fix("safe", f"keep the first id, `{excerpt(first)}`")
+                yield self.finding("response", message, "/id", event=event, confidence="medium", fix=fix)
+        if items := [fault for fault in reply.faults if fault.kind == "other-item"]:
+            first, _, second = items[0].detail.partition(" ")
+            more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
+            changes = f"changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
+            yield self.finding("response", f"the id of an output item {changes}{more}", event=items[0].event)
+        if repeats := [fault for fault in reply.faults if fault.kind == "said-again"]:
+            more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
+            said, event = excerpt(repeats[0].detail), repeats[0].event
+            message = f"later events repeat `{said}` of a call; clients that join deltas double it{more}"
+            fix = Fix("safe", "send ids and names once")
+            yield self.finding("response", message, event=event, severity="info", fix=fix)
         has_late_heads = not traits(exchange.api).has_block_events  # there, only the start of a block has an id
         undeclared = {fault.event for fault in reply.faults if fault.kind == "undeclared-part"}  # sse-framing
         for call in reply.calls:
+            later = list(announced(call, exchange.api))
             # Events that continue the call under another id than its first.
-            strays = [found for found in announced(call, exchange.api) if found.verdict == "stray"]
-            if strays:
+            if strays := [found for found in later if found.verdict == "stray"]:
                 yield self._report_call(call, strays, exchange.api)
-            elif has_late_heads and call.event not in undeclared:
-                late = (one for one in announced(call, exchange.api) if one.late)
-                yield from (self._report_late(call, one) for one in itertools.islice(late, 1))
+            elif has_late_heads and call.event not in undeclared and (late := [one for one in later if one.late]):
+                yield self._report_late(call, late[0])
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -106,59 +115,19 @@ class IdUnstable(Rule):
         last = excerpt(strays[-1].piece.id or "")
         kept = f"; a server that keeps the conversation knows `{last}`" if api == "openai.responses" else ""
         ids = len({stray.piece.id for stray in strays} | {strays[0].id})
-        return self.finding(
-            "response",
-            f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
-            f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}{kept}",
-            call.pointer,
-            event=strays[0].piece.event,
-            fix=Fix("safe", f"keep the first id, `{first}`"),
-        )
+        changes = f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
+        more = f", {ids} ids in all" if ids > 2 else ""
+        message = f"{changes} while its arguments are still coming{more}{kept}"
+        fix = Fix("safe", f"keep the first id, `{first}`")
+        return self.finding("response", message, call, event=strays[0].piece.event, fix=fix)
 
     def _report_late(self, call: ToolCall, late: Announced) -> Finding:
         if late.piece.id and not late.id:
             head = f"the id of the `{excerpt(call.name or '')}` call, `{excerpt(late.piece.id)}`,"
         else:
             head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
-        return self.finding(
-            "response",
-            f"{head} comes only after its arguments began",
-            call.pointer,
-            event=late.piece.event,
-            fix=Fix("safe", "send it with the first event of the call"),
-        )
-
-    def _report_repeats(self, repeats: list[Fault]) -> Finding:
-        more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
-        return self.finding(
-            "response",
-            f"later events repeat `{excerpt(repeats[0].detail)}` of a call; clients that join deltas double it{more}",
-            event=repeats[0].event,
-            severity="info",
-            fix=Fix("safe", "send ids and names once"),
-        )
-
-    def _report_items(self, items: list[Fault]) -> Finding:
-        first, _, second = items[0].detail.partition(" ")
-        more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
-        return self.finding(
-            "response",
-            f"the id of an output item changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream{more}",
-            event=items[0].event,
-        )
-
-    def _report_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
-        (first, _), (second, event) = ids[:2]
-        composed = _is_composed(model)
-        return self.finding(
-            "response",
-            f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream",
-            "/id",
-            event=event,
-            severity="info" if composed else None,
-            confidence="medium",
-            fix=None if composed else Fix("safe", f"keep the first id, `{excerpt(first)}`"),
-        )
+        message, fix = f"{head} comes only after its arguments began", "send it with the first event of the call"
+        return self.finding("response", message, call, event=late.piece.event, fix=Fix("safe", fix))
 
 
 def _is_composed(model: str) -> bool:

@@ -6,18 +6,7 @@ from wirelint.apis.traits import ending, is_raw
 from wirelint.fixes.history import cleanings, leaky
 from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
-from wirelint.rule import (
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    Severity,
-    amount,
-    excerpt,
-)
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, amount, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import Leak, blame, leaks, promises_call
 
@@ -103,22 +92,16 @@ class XmlLeak(Rule):
         if exchange.request is None:
             return
         for leak in leaks(exchange):
+            certain = leak.declared and not (leak.draft or leak.duplicate or leak.fenced) and leak.certainty != "low"
             yield self.text_finding(
                 leak.part,
                 leak.span,
                 _message(leak, exchange.request),
                 fix=_fix(leak),
-                severity=_severity(leak),
+                severity="info" if leak.draft and leak.choice.calls else "error" if certain else "warning",
                 confidence="low" if leak.draft else leak.certainty,
                 layer=blame(leak, exchange.model),
             )
-
-
-def _severity(leak: Leak) -> Severity:
-    if leak.draft and leak.choice.calls:
-        return "info"
-    certain = leak.declared and not (leak.draft or leak.duplicate or leak.fenced) and leak.certainty != "low"
-    return "error" if certain else "warning"
 
 
 def _fix(leak: Leak) -> Fix | None:
@@ -130,7 +113,7 @@ def _fix(leak: Leak) -> Fix | None:
 
 
 def _message(leak: Leak, request: Request) -> str:
-    where = {"Text": "text", "Reasoning": "reasoning", "Refusal": "refusal"}[type(leak.part).__name__]
+    where = type(leak.part).__name__.lower()
     called = excerpt(", ".join(leak.names))
     if not leak.calls:
         start, end = leak.span

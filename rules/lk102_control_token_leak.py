@@ -4,25 +4,13 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import claims_complete, may_be_polluted, polluted, strings
-from wirelint.arguments.argument_repairs import Change
 from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, HeadChange
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import (
-    REDACTED,
-    Finding,
-    Fix,
-    Layer,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    excerpt,
-    fix_of,
-    listed,
-)
+from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, fix_of, listed
 from wirelint.state.ledger import Ledger
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy
@@ -94,21 +82,13 @@ class ControlTokenLeak(Rule):
         framer = Framer(exchange, request)
         word = framer.residue(part.text) if isinstance(part, Text) else 0
         if isinstance(part, Text) and word:
-            yield self.text_finding(
-                part,
-                (0, word),
-                f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}",
-                fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
-                confidence="medium",
-            )
+            message = f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}"
+            fix = Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning")
+            yield self.text_finding(part, (0, word), message, fix=fix, confidence="medium")
         if isinstance(part, Text) and (speaker := find_runaway(part.text)) and framer.labels:
-            shown = repr(excerpt(part.text[speaker.start :]))
-            yield self.text_finding(
-                part,
-                (speaker.start, speaker.start + len(speaker.label)),
-                f"the text continues as the user; the tokens between the turns are lost: {shown}",
-                confidence="medium",
-            )
+            shown, span = excerpt(part.text[speaker.start :]), (speaker.start, speaker.start + len(speaker.label))
+            message = f"the text continues as the user; the tokens between the turns are lost: {shown!r}"
+            yield self.text_finding(part, span, message, confidence="medium")
         text = "\n" * word + part.text[word:]
         framing = framer.framing(text)
         for one in framer.split(framing) if framing is not None else ():
@@ -135,13 +115,8 @@ class ControlTokenLeak(Rule):
         if start is None or request.tool(name) is not None:
             return
         declared = _declared_name(name, start, request)
-        yield self.finding(
-            "response",
-            f"the name of a call contains markup: {excerpt(name)!r}",
-            f"{call.pointer}",
-            event=call.event,
-            fix=Fix("safe", f"cut the name to {declared}") if declared else None,
-        )
+        fix = Fix("safe", f"cut the name to {declared}") if declared else None
+        yield self.finding("response", f"the name of a call contains markup: {excerpt(name)!r}", call, fix=fix)
 
     def _names(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that cuts names of calls to those of declared tools."""
@@ -167,11 +142,8 @@ class ControlTokenLeak(Rule):
             return
         if found.markup.startswith("<|"):
             return  # a control token
-        yield self.part_finding(
-            call,
-            f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
-            fix=fix_of(unmarked(call, found, tool)),
-        )
+        message = f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}"
+        yield self.finding("response", message, call, fix=fix_of(unmarked(call, found, tool)))
 
     def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         text = call.arguments.text
@@ -185,24 +157,13 @@ class ControlTokenLeak(Rule):
             framing = frame(value, framer.not_in_request(value, tokens)) if tokens else None
             if framing is None or not (after or _ends_value(value, framing)):
                 continue
-            token = framing.tokens[0]
-            where = f"the value of {path}" if path else "the arguments of"
-            of = "" if path else f" {call.name}"
-            yield self.part_finding(
-                call,
-                f"{token.token} ends {where}{of}: {excerpt(value[-60:])!r}",
-                confidence="medium",
-                layer=_blame(token, exchange.model),
-                fix=fix_of(_without_tokens(request, call)),
-            )
+            token, tool = framing.tokens[0], request.tool(call.name)
+            where = f"the value of {path}" if path else f"the arguments of {call.name}"
+            message, layer = f"{token.token} ends {where}: {excerpt(value[-60:])!r}", _blame(token, exchange.model)
+            found = polluted(call.arguments.mapping, tool, request) if REDACTED not in text else None
+            fix = fix_of(unmarked(call, found, tool)) if found is not None else None
+            yield self.finding("response", message, call, confidence="medium", layer=layer, fix=fix)
             return
-
-
-def _without_tokens(request: Request, call: ToolCall) -> Change | None:
-    """Return the arguments of a call without the tokens at the end of their values; None if they are not evident."""
-    tool = request.tool(call.name)
-    found = polluted(call.arguments.mapping, tool, request)
-    return unmarked(call, found, tool) if found is not None and REDACTED not in call.arguments.text else None
 
 
 def _declared_name(name: str, mark: int, request: Request) -> str | None:
@@ -236,7 +197,7 @@ def _fix(part: Said, framing: Framing, streamed: bool, calls: bool) -> Fix | Non
 
 
 def _message(part: Said, framing: Framing) -> str:
-    where = {"Text": "text", "Reasoning": "reasoning", "Refusal": "refusal"}[type(part).__name__]
+    where = type(part).__name__.lower()
     overrun = framing.overrun
     if overrun is None:
         place = "at the edge of" if framing.at_edges else "in"

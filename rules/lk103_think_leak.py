@@ -87,13 +87,10 @@ class ThinkLeak(Rule):
                     case ToolCall():
                         if (leak := next(_leaks(request, part), None)) is not None:
                             path, value, found = leak
-                            where = f"the value of {path}" if path else "the arguments"
-                            yield self.part_finding(
-                                part,
-                                f"reasoning ({found.tag}) leaked into {where} of {part.name}: {excerpt(value)!r}",
-                                confidence="medium",
-                                fix=fix_of(_without_thoughts(request, part)),
-                            )
+                            where = f"{f'the value of {path}' if path else 'the arguments'} of {part.name}"
+                            message = f"reasoning ({found.tag}) leaked into {where}: {excerpt(value)!r}"
+                            fix = fix_of(_without_thoughts(request, part))
+                            yield self.finding("response", message, part, confidence="medium", fix=fix)
                     case _:
                         pass
 
@@ -186,30 +183,21 @@ def _is_on(value: Json) -> bool:
 
 
 def _is_wanted(request: Request, found: thinking.Thinking) -> bool:
-    if found.tag == thinking.CHANNEL_LINES and all(
-        instructions_hold(request, name) for name in thinking.CHANNEL_LINES.split(" … ")
-    ):
+    names = thinking.CHANNEL_LINES.split(" … ")
+    if found.tag == thinking.CHANNEL_LINES and all(instructions_hold(request, name) for name in names):
         return True
-    if instructions_hold(request, *thinking.literals(found)) or (
-        not found.native and prompts_for_thinking_tags(request)
-    ):
+    if instructions_hold(request, *thinking.literals(found)):
+        return True
+    if not found.native and prompts_for_thinking_tags(request):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
 
 
 def _confidence(text: str, found: thinking.Thinking) -> Confidence:
-    if not found.native:
-        return "medium"
-    match found.evidence:
-        case "opened":
-            return "high" if found.whole or text[found.body[0] : found.body[0] + 1] == "\n" else "medium"
-        case "closed":
-            return "high"
-        case "inner":
-            return "medium"
-        case "residue":
-            return "high" if found.whole else "medium"
+    after_line_feed = found.evidence == "opened" and text[found.body[0] : found.body[0] + 1] == "\n"
+    certain = found.evidence == "closed" or (found.evidence != "inner" and (found.whole or after_line_feed))
+    return "high" if found.native and certain else "medium"
 
 
 def _message(text: str, found: thinking.Thinking) -> str:
@@ -218,11 +206,8 @@ def _message(text: str, found: thinking.Thinking) -> str:
     match found.evidence:
         case "opened":
             lack = "" if found.whole else ", never closed,"
-            return (
-                f"reasoning in {found.tag}{lack} leaked into the text{shown}"
-                if thought
-                else f"an empty {found.tag} leaked into the text"
-            )
+            what = f"reasoning in {found.tag}{lack}" if thought else f"an empty {found.tag}"
+            return f"{what} leaked into the text{shown}"
         case "closed":
             article = "an" if found.tag[0] in "aeiou" else "a"
             return f"the text holds the end of {article} {found.tag} block whose beginning is missing{shown}"

@@ -70,15 +70,11 @@ class ContentReprLeak(Rule):
             return
         for part in exchange.reply.parts:
             if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
-                kind = excerpt(part.kind.removeprefix(MISSHAPEN))
-                yield self.finding(
-                    "response",
-                    f"the reply has {kind} as its content, which {exchange.api} does not have there; "
-                    "clients find no text in it, or raise",
-                    part.pointer,
-                    layer="gateway",
-                    fix=_TO_TEXT if _is_content(exchange.api, part.pointer) else None,
-                )
+                content = f"{excerpt(part.kind.removeprefix(MISSHAPEN))} as its content"
+                effect = f"{exchange.api} does not have there; clients find no text in it, or raise"
+                fix = _TO_TEXT if _is_content(exchange.api, part.pointer) else None
+                message = f"the reply has {content}, which {effect}"
+                yield self.finding("response", message, part.pointer, layer="gateway", fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if context.exchange.api not in _WRITABLE or not context.permit.allows(self.code, "unsafe"):
@@ -94,10 +90,9 @@ class ContentReprLeak(Rule):
             return
         for leak in _leaks(exchange):
             if leak.edit is not None:
-                after = leak.edit.value if isinstance(leak.edit.value, str) else ""
+                after, part = leak.edit.value if isinstance(leak.edit.value, str) else "", leak.part
                 title = f"replaced a list of content parts by its text: {excerpt(after) or '(empty)'}"
-                before = leak.part.text
-                yield (leak.edit,), self.repair("request", "safe", title, leak.part.pointer, before=before, after=after)
+                yield (leak.edit,), self.repair("request", "safe", title, part.pointer, before=part.text, after=after)
 
     def _report(self, leak: _Leak) -> Finding:
         first = leak.found[0]
@@ -105,18 +100,12 @@ class ContentReprLeak(Rule):
         if first.syntax == "JavaScript" and first.says is None:
             text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
         else:
-            more = f", {len(leak.found)} times" if len(leak.found) > 1 else ""
-            text = (
-                f"the {leak.role} message holds content parts printed as {first.syntax}{more}, not their text: {shown}"
-            )
-        return self.finding(
-            "request",
-            text,
-            leak.part.pointer,
-            span=(first.start, first.end),
-            confidence="high" if first.whole and first.syntax != "JSON" else "medium",
-            fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
-        )
+            printed = f"printed as {first.syntax}{f', {len(leak.found)} times' if len(leak.found) > 1 else ''}"
+            text = f"the {leak.role} message holds content parts {printed}, not their text: {shown}"
+        sure = first.whole and first.syntax != "JSON"
+        fix = Fix("safe", "replace the structure by its text") if leak.edit is not None else None
+        place, span = leak.part.pointer, (first.start, first.end)
+        return self.finding("request", text, place, span=span, confidence="high" if sure else "medium", fix=fix)
 
 
 def _is_content(api: str, pointer: str) -> bool:
@@ -182,28 +171,15 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
     request = exchange.request
     if request is None:
         return
-    suspects = [
-        (message, part, found)
-        for message in request.messages
-        for part in message.parts
-        if isinstance(part, Text)
-        and content_reprs.may_hold_repr(part.text)
-        and REDACTED not in part.text
-        and (
-            found := content_reprs.find_reprs(part.text)
-            or (content_reprs.find_untyped(part.text) if request.api in _UNTYPED else ())
-        )
-    ]
-    if not suspects:
-        return
+    texts = [(message, part) for message in request.messages for part in message.parts if isinstance(part, Text)]
+    suspects: list[tuple[Message, Text, tuple[content_reprs.ContentRepr, ...]]] = []
+    for message, part in texts:
+        if content_reprs.may_hold_repr(part.text) and REDACTED not in part.text:
+            found = content_reprs.find_reprs(part.text)
+            if found or (request.api in _UNTYPED and (found := content_reprs.find_untyped(part.text))):
+                suspects.append((message, part, found))
     places = {part.pointer for _, part, _ in suspects}
-    others = [
-        part.text
-        for message in request.messages
-        if message.role != "tool"
-        for part in message.parts
-        if isinstance(part, Text) and part.pointer not in places
-    ]
+    others = [part.text for message, part in texts if message.role != "tool" and part.pointer not in places]
     expected: dict[content_reprs.Syntax, bool] = {}
     for message, part, found in suspects:
         syntax = found[0].syntax

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from wirelint.model import Exchange, Reply, Rpc, ToolCall, ToolResult
-from wirelint.rule import Finding, Rule
+from wirelint.rule import Finding, Rule, Severity
 from wirelint.state.ledger import Ledger
 
 _POLLING = "2025-11-25"
@@ -47,21 +47,18 @@ class McpUnknownId(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         """Yield findings on a POST that ended without any message."""
         reply, status = exchange.reply, exchange.status
-        if (
-            exchange.method.upper() != "POST"
-            or exchange.end not in ("complete", "unknown")
-            or (reply and reply.choices)
-        ):
+        if exchange.method.upper() != "POST" or exchange.end not in ("complete", "unknown"):
+            return
+        if reply and reply.choices:
             return
         # The older transport answers on another stream.
         taken = status == 202 and "mcp-protocol-version" in exchange.request_headers
         if not taken and not (status == 200 and (reply is None or reply.events == 0)):
             return
+        how = "accepted with status 202" if taken else "closed with an empty body"
         for id_, method in _requests(exchange).items():
-            how = "accepted with status 202" if taken else "closed with an empty body"
-            yield self.finding(
-                "response", f"{method} {id_} was {how}, and not answered", severity="warning", confidence="medium"
-            )
+            message = f"{method} {id_} was {how}, and not answered"
+            yield self.finding("response", message, severity="warning", confidence="medium")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -73,8 +70,7 @@ class McpUnknownId(Rule):
         requests = _requests(exchange)
         if not requests:
             return  # mcp-lifecycle reports answers to notifications
-        answers = [part for part in reply.parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
-        open_ = dict(requests)
+        open_, answers = dict(requests), reply.answers
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
@@ -92,8 +88,9 @@ class McpUnknownId(Rule):
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
             return  # a replay, or a session that began elsewhere
         strange: list[tuple[ToolResult | Rpc, str]] = []
-        for part in reply.parts:
-            if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
+        for part in reply.answers:
+            id_ = _id(part)
+            if id_ is None:
                 continue
             if ledger.tools.waits(exchange, id_) is None:
                 strange.append((part, id_))
@@ -101,7 +98,7 @@ class McpUnknownId(Rule):
             # Report an answer only if an expected answer follows it: later requests may still be on their way.
             for stray, other in strange:
                 message = f"the stream carries an answer with the id {other}, for which no request of the session waits"
-                yield self.part_finding(stray, message, confidence="medium")
+                yield self.finding("response", message, stray, confidence="medium")
             strange.clear()
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], requests: dict[str, str]) -> Finding:
@@ -109,15 +106,13 @@ class McpUnknownId(Rule):
         waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
         if id_ is None:
             message = f"the answer has no id, so clients discard it; requested: {waiting}"
-            return self.part_finding(part, message)
-        if id_ in requests:
-            return self.part_finding(part, f"{requests[id_]} {id_} is answered twice")
-        twin = next((other for other in requests if _without_quotes(other) == _without_quotes(id_)), None)
-        if twin is not None:
+        elif id_ in requests:
+            message = f"{requests[id_]} {id_} is answered twice"
+        elif (twin := next((other for other in requests if other.strip('"') == id_.strip('"')), None)) is not None:
             message = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
         else:
             message = f"the answer has the id {id_}, which no request has; requested: {waiting}"
-        return self.part_finding(part, message)
+        return self.finding("response", message, part)
 
     def _unanswered(self, exchange: Exchange, open_: dict[str, str]) -> Iterator[Finding]:
         reply = exchange.reply
@@ -129,12 +124,9 @@ class McpUnknownId(Rule):
         if not reply.streamed and not reply.choices:
             return  # no JSON-RPC message
         for id_, method in open_.items():
-            yield self.finding(
-                "response",
-                f"the reply is complete and does not answer {method} {id_}",
-                severity="warning" if reply.streamed else None,
-                confidence="medium",
-            )
+            message = f"the reply is complete and does not answer {method} {id_}"
+            severity: Severity | None = "warning" if reply.streamed else None
+            yield self.finding("response", message, severity=severity, confidence="medium")
 
 
 def _requests(exchange: Exchange) -> dict[str, str]:
@@ -151,10 +143,6 @@ def _requests(exchange: Exchange) -> dict[str, str]:
     return found
 
 
-def _answers(part: ToolResult | Rpc) -> bool:
-    return isinstance(part, ToolResult) or part.form in ("result", "error")
-
-
 def _id(part: ToolResult | Rpc) -> str | None:
     return part.call_id if isinstance(part, ToolResult) else part.id
 
@@ -166,7 +154,3 @@ def _close_request(open_: dict[str, str], id_: str) -> bool:
             del open_[other]
             return True
     return False
-
-
-def _without_quotes(id_: str) -> str:
-    return id_.strip('"')

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.lexicon import Phrases
-from wirelint.model import Exchange, Part, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Rpc, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -55,30 +55,29 @@ class McpLifecycle(Rule):
             yield from self._notified(exchange, notes)
             return
         calls = {part.pointer: f"{part.name} is called" for part in requests if isinstance(part, ToolCall)}
-        others = [
-            part for part in requests if isinstance(part, Rpc) and part.form == "request" and part.method != "ping"
-        ]
-        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method != "initialize"}
+        others = [part for part in requests if isinstance(part, Rpc) and part.form == "request"]
+        allowed = ("initialize", "ping")
+        early = calls | {part.pointer: f"{part.method} is requested" for part in others if part.method not in allowed}
         if early and any(isinstance(part, Rpc) and part.method == "initialize" for part in requests):
             pointer = next(part.pointer for part in requests if part.pointer in early)
             message = f"{early[pointer]} in one batch with initialize, before the session exists"
             yield self.finding("request", message, pointer, layer="client")
 
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
-        answer = next(iter(_answers(exchange)), None)
+        answer = next(iter(exchange.reply.answers), None) if exchange.reply is not None else None
         if answer is not None and exchange.ok:
             failed = isinstance(answer, Rpc) and answer.form == "error"
-            shown = excerpt(_message(answer)) or ("error" if failed else "a result")
+            error = answer.error if isinstance(answer, Rpc) else None
+            shown = excerpt(error or "") or ("error" if failed else "a result")
             message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
-            yield self.part_finding(answer, message)
+            yield self.finding("response", message, answer)
         elif exchange.end in ("client-left", "upstream-died") and (exchange.status or 0) < 300:
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
-            yield self.finding(
-                "response", f"the notification {notes[0].method} was never accepted: {_describe_reply(exchange)}{after}"
-            )
+            what = f"the notification {notes[0].method} was never accepted"
+            yield self.finding("response", f"{what}: {_describe_reply(exchange)}{after}")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         parts = exchange.request.parts if exchange.request is not None else []
@@ -86,14 +85,11 @@ class McpLifecycle(Rule):
             return
         if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):
             return
-        for answer in _answers(exchange):
-            message = _message(answer)
+        for answer in exchange.reply.answers if exchange.reply is not None else ():
+            message = answer.error if isinstance(answer, Rpc) else None
             if message and _PHRASES["too_early"].search(message[:300]):
-                yield self.part_finding(
-                    answer,
-                    f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
-                    layer="client",
-                )
+                early = "the server refuses a request that came before the session was initialized"
+                yield self.finding("response", f"{early}: {excerpt(message)!r}", answer, layer="client")
                 return
 
 
@@ -104,17 +100,3 @@ def _describe_reply(exchange: Exchange) -> str:
         return f"status {exchange.status} came, and the reply did not end"
     has_parts = exchange.reply is not None and exchange.reply.choices
     return "a stream was opened that did not end" if has_parts else "a stream was opened, and nothing came on it"
-
-
-def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
-    for part in exchange.reply.parts if exchange.reply is not None else ():
-        if isinstance(part, ToolResult) or (isinstance(part, Rpc) and part.form in ("result", "error")):
-            yield part
-
-
-def _message(part: Part) -> str:
-    """Return the text of a JSON-RPC error."""
-    if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
-        message = part.value.get("message")
-        return message if isinstance(message, str) else ""
-    return ""

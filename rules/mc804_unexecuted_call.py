@@ -58,10 +58,6 @@ class UnexecutedCall(Rule):
                 continue  # it may have passed with other arguments: no other call of the history explains that one
             listed = all(wire.was_listed_before(served, back.call.id) for served in serving)
             shown = f"the result {excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
-            yield self.finding(
-                "request",
-                f"{back.name} has {shown}, but no call of {serving[0].name} ever reached the MCP server at "
-                f"{serving[0].server}",
-                back.result.pointer,
-                confidence="high" if listed else "medium",
-            )
+            never = f"no call of {serving[0].name} ever reached the MCP server at {serving[0].server}"
+            message, place = f"{back.name} has {shown}, but {never}", back.result.pointer
+            yield self.finding("request", message, place, confidence="high" if listed else "medium")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.history.handed_back import Back, Retelling, compare_result, handed_back
+from wirelint.history.handed_back import compare_result, handed_back
 from wirelint.model import Exchange
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -53,21 +53,15 @@ class AlteredResult(Rule):
                 continue
             if back.admits and not any(back.takes_up(one.text) for one in passed):
                 continue  # the history says that the call failed, in words that are not the server's
-            yield self._differs(back, *outcomes[-1])
-
-    def _differs(self, back: Back, how: Retelling, passed: Passed) -> Finding:
-        given, shown = excerpt(passed.text, 80), excerpt(back.result.text, 80)
-        difference = {
-            "lost": f"nothing is left of it: {shown!r}",
-            "shortened": f"a part of it is missing, and nothing says so: {shown!r}",
-        }.get(how, f"the history says {shown!r}")
-        return self.finding(
-            "request",
-            f"the MCP server answered {back.name} with {given!r}; {difference}",
-            back.result.pointer,
-            severity="warning" if how == "shortened" else None,
-            confidence="medium" if how == "shortened" else None,
-        )
+            how, answer = outcomes[-1]
+            answered = f"the MCP server answered {back.name} with {excerpt(answer.text, 80)!r};"
+            shown, place = repr(excerpt(back.result.text, 80)), back.result.pointer
+            if how == "shortened":
+                message = f"{answered} a part of it is missing, and nothing says so: {shown}"
+                yield self.finding("request", message, place, severity="warning", confidence="medium")
+            else:
+                difference = "nothing is left of it:" if how == "lost" else "the history says"
+                yield self.finding("request", f"{answered} {difference} {shown}", place)
 
 
 def _is_known(one: Passed) -> bool:

@@ -55,4 +55,4 @@ class McpErrorNotFlagged(Rule):
             earlier = ledger.tools.answers(exchange, name)
             if is_own_error(part.text, name, given) or breaks_data(part.text, earlier, given):
                 message = f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}"
-                yield self.part_finding(part, message)
+                yield self.finding("response", message, part)

@@ -46,15 +46,15 @@ class MissingGenerationPrompt(Rule):
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for part, missing in _found(exchange):
-            end = excerpt(part.text[-_SHOWN:])
+            header, end = excerpt(missing.template.header), excerpt(part.text[-_SHOWN:])
+            ends = f"the {missing.template.family} prompt ends after the {missing.role} turn ({end})"
             yield self.finding(
                 "request",
-                f"the {missing.template.family} prompt ends after the {missing.role} turn ({end}); "
-                f"{excerpt(missing.template.header)} does not follow",
+                f"{ends}; {header} does not follow",
                 part.pointer,
                 span=(len(part.text.rstrip()), len(part.text)),
                 confidence="high" if missing.sure else "medium",
-                fix=Fix("unsafe", f"append {excerpt(missing.template.header)}"),
+                fix=Fix("unsafe", f"append {header}"),
             )
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:

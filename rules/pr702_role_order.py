@@ -84,12 +84,11 @@ class RoleOrder(Rule):
     layer = "client"
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
+        request, accepted = exchange.request, exchange.succeeded
         if request is None or exchange.api in RAW_APIS:
             return
-        error = reply.error if reply is not None else None
+        error = exchange.reply.error if exchange.reply is not None else None
         kinds = _CONTRACTS.get(exchange.api, frozenset())
-        accepted = exchange.ok and error is None
         if accepted:
             kinds &= _STAYS_WRONG
         words = " ".join(text[:2000] for _, text in strings(error) if text)

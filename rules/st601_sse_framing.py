@@ -76,13 +76,10 @@ class SseFraming(Rule):
             verdict = _VERDICTS[kind]
             count = f", {len(faults)} times" if len(faults) > 1 else ""
             evidence = excerpt(faults[0].detail)
-            yield self.finding(
-                "response",
-                f"{verdict.words}{count}{f': {evidence}' if evidence else ''}",
-                event=faults[0].event,
-                severity=_severity(verdict, kind, faults, exchange),
-                fix=Fix("safe", verdict.fix) if verdict.fix and _is_repaired(kind, exchange, reply) else None,
-            )
+            message = f"{verdict.words}{count}{f': {evidence}' if evidence else ''}"
+            severity = _severity(verdict, kind, faults, exchange)
+            fix = Fix("safe", verdict.fix) if verdict.fix and _is_repaired(kind, exchange, reply) else None
+            yield self.finding("response", message, event=faults[0].event, severity=severity, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.model import Exchange
-from wirelint.rule import Finding, Rule
+from wirelint.rule import Finding, Layer, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import alive, describe, seconds, unseen
 from wirelint.timing import Arrivals, Gap
@@ -69,15 +69,13 @@ class StreamStall(Rule):
         more = f"; {len(gaps) - 1} more such gap{'s' if len(gaps) > 2 else ''}" if len(gaps) > 1 else ""
         meanwhile = f"; only {came} came" if (came := alive(exchange, gap.idle)) else ""
         so_far = " so far" if exchange.open and gap.after is None else ""
-        explained = reply is not None and unseen(reply, gap.length)
-        yield self.finding(
-            "response",
-            f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}",
-            event=gap.before if arrivals.framed else None,
-            severity="info" if explained else None,
-            confidence="medium" if explained else None,
-            layer="model" if gap.idle else None,
-        )
+        message = f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}"
+        event = gap.before if arrivals.framed else None
+        layer: Layer | None = "model" if gap.idle else None
+        if reply is not None and unseen(reply, gap.length):
+            yield self.finding("response", message, event=event, severity="info", confidence="medium", layer=layer)
+        else:
+            yield self.finding("response", message, event=event, layer=layer)
 
     def _rest(self, exchange: Exchange) -> Gap | None:
         """Return the gap after the last event, if more events should have come."""

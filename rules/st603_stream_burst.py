@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import traits
 from wirelint.model import Exchange, Reply
-from wirelint.rule import Finding, Rule
+from wirelint.rule import Confidence, Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import seconds, shown, unseen
 from wirelint.timing import Arrivals
@@ -68,29 +68,17 @@ class StreamBurst(Rule):
             return
         explained = unseen(reply, first)
         least = _VERY_LONG if explained else _SHORT if events >= _MANY else _LONG
-        if size < least:
-            if not explained and _is_last_alone(reply, begun, arrivals):
-                yield from self._alone(exchange, size, first)
-            return
-        yield self.finding(
-            "response",
-            f"nothing for {seconds(first)}, then {size} characters in {events} event{'s' if events > 1 else ''} "
-            f"within {end - first:.0f} ms",
-            event=arrivals.answer,
-            confidence="medium" if explained else None,
-        )
-
-    def _alone(self, exchange: Exchange, size: int, first: float) -> Iterator[Finding]:
-        """Yield a finding on a stream of one event. A short reply counts where the API sends other events first."""
-        opens = traits(exchange.api).has_opening_events
-        if opens or size >= _SHORT:
-            yield self.finding(
-                "response",
-                f"nothing for {seconds(first)}, then the whole reply in the stream's last event",
-                event=exchange.arrivals.answer,
-                severity=None if opens else "info",
-                confidence=None if opens else "low",
-            )
+        wait, answer = f"nothing for {seconds(first)}", arrivals.answer
+        if size >= least:
+            said = f"{size} characters in {events} event{'s' if events > 1 else ''} within {end - first:.0f} ms"
+            confidence: Confidence | None = "medium" if explained else None
+            yield self.finding("response", f"{wait}, then {said}", event=answer, confidence=confidence)
+        elif not explained and _is_last_alone(reply, begun, arrivals):
+            message = f"{wait}, then the whole reply in the stream's last event"
+            if traits(exchange.api).has_opening_events:  # so a short reply counts, too
+                yield self.finding("response", message, event=answer)
+            elif size >= _SHORT:
+                yield self.finding("response", message, event=answer, severity="info", confidence="low")
 
 
 def _is_last_alone(reply: Reply, event: int, arrivals: Arrivals) -> bool:

@@ -61,11 +61,9 @@ class TruncatedStream(Rule):
         last = reply.parts[-1] if reply.parts else None
         shown = last.arguments.text if isinstance(last, ToolCall) else getattr(last, "text", "")
         where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
-        yield self.finding(
-            "response",
-            f"the stream ends {where}, without {'finish reason' if reply.terminated else 'finish reason or terminator'}",
-            last.pointer if last is not None else None,
-            event=max(reply.events - 1, 0),
-            severity="warning" if reply.terminated else None,
-            confidence="medium" if reply.terminated else None,
-        )
+        pointer, event = last.pointer if last is not None else None, max(reply.events - 1, 0)
+        message = f"the stream ends {where}, without finish reason"
+        if reply.terminated:
+            yield self.finding("response", message, pointer, event=event, severity="warning", confidence="medium")
+        else:
+            yield self.finding("response", f"{message} or terminator", pointer, event=event)

@@ -7,8 +7,8 @@ from wirelint.apis.traits import traits
 from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
 from wirelint.fix import PassingRewriter
-from wirelint.model import Exchange, Json, Opaque, Request
-from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
+from wirelint.model import Exchange, Opaque, Request
+from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 
 _ASKABLE = frozenset({"openai.chat", "openai.completions"})
@@ -54,45 +54,35 @@ class MissingUsage(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not _should_ask(exchange, exchange.request):
             return
-        yield self.finding(
-            "request",
-            "the request does not ask for token counts, so the cost of the stream is unknown",
-            "/stream_options" if "stream_options" in exchange.request.body else "/stream",
-            severity="info",
-            layer="client",
-            fix=Fix("unsafe", "ask for them with stream_options.include_usage"),
-        )
+        message = "the request does not ask for token counts, so the cost of the stream is unknown"
+        place = "/stream_options" if "stream_options" in exchange.request.body else "/stream"
+        fix = Fix("unsafe", "ask for them with stream_options.include_usage")
+        yield self.finding("request", message, place, severity="info", layer="client", fix=fix)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request
         if request is None:
             return
-        message: str
-        severity: Severity | None
+        if exchange.reply is None or not _ended_without(exchange):
+            return
+        last = max(exchange.reply.events - 1, 0)
         if exchange.api in _ASKABLE and request.wants_usage:
-            message, severity = "was asked for its token counts and ends without them", None
+            message = "the stream was asked for its token counts and ends without them"
+            yield self.finding("response", message, event=last)
         elif traits(exchange.api).has_usage_unasked:
-            message, severity = f"ends without token counts, which {exchange.api} always sends", "info"
-        else:
-            return
-        if not _ended_without(exchange):
-            return
-        last = exchange.reply.events - 1 if exchange.reply is not None else 0
-        yield self.finding("response", f"the stream {message}", event=max(last, 0), severity=severity)
+            message = f"the stream ends without token counts, which {exchange.api} always sends"
+            yield self.finding("response", message, event=last, severity="info")
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
             return
-        options = request.body.get("stream_options")
-        made: tuple[str, Json] = ("/stream_options", {"include_usage": True})
-        if isinstance(options, dict):
-            made = ("/stream_options/include_usage", True)
+        edit = Edit("replace", "/stream_options", {"include_usage": True})
+        if isinstance(request.body.get("stream_options"), dict):
+            edit = Edit("replace", "/stream_options/include_usage", True)
         title = "asked for token counts with stream_options.include_usage"
-        yield (
-            [Edit("replace", *made)],
-            self.repair("request", "unsafe", title, made[0], after='"stream_options": {"include_usage": true}'),
-        )
+        after = '"stream_options": {"include_usage": true}'
+        yield [edit], self.repair("request", "unsafe", title, edit.pointer, after=after)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.asks_for_counts or not context.permit.allows(self.code, "unsafe"):

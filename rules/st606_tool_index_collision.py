@@ -86,23 +86,15 @@ class ToolIndexCollision(Rule):
         index = others[0].index
         where = "no index" if index is None else f"index {index}"
         names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
-        return self.finding(
-            "response",
-            f"{names} of {others[0].name or call.name or 'a tool'} under {where}, which {call.id or call.name} holds",
-            call.pointer,
-            event=others[0].event,
-            fix=Fix("safe", f"number the {len(others) + 1} calls") if parts else None,
-        )
+        tool = others[0].name or call.name or "a tool"
+        message = f"{names} of {tool} under {where}, which {call.id or call.name} holds"
+        fix = Fix("safe", f"number the {len(others) + 1} calls") if parts else None
+        return self.finding("response", message, call, event=others[0].event, fix=fix)
 
     def _missing(self, call: ToolCall, piece: Piece) -> Finding:
         where = "" if piece is call.pieces[0] else " in a later delta"
-        return self.finding(
-            "response",
-            f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index{where}",
-            call.pointer,
-            event=piece.event,
-            fix=Fix("safe", "number the call"),
-        )
+        message = f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index{where}"
+        return self.finding("response", message, call, event=piece.event, fix=Fix("safe", "number the call"))
 
 
 def _needs_none(exchange: Exchange) -> bool:

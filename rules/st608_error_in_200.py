@@ -53,19 +53,15 @@ class ErrorIn200(Rule):
         if reply is None or not exchange.ok:
             return
         if reply.error is not None:
-            begun = any(choice.parts for choice in reply.choices)
             where = "in a stream" if reply.streamed else "in the body"
-            yield self.finding(
-                "response",
-                f"status {exchange.status}, and an error {where}{' that had begun to answer' if begun else ''}: "
-                f"{_shown(reply.error)}",
-                event=reply.error_event,
-            )
+            begun = " that had begun to answer" if any(choice.parts for choice in reply.choices) else ""
+            message = f"status {exchange.status}, and an error {where}{begun}: {_shown(reply.error)}"
+            yield self.finding("response", message, event=reply.error_event)
             return
         for choice in reply.choices:
             if choice.finish_reason is not None and choice.finish_reason.lower() in _FAILED:
                 ends = f"the reply ends with {choice.finish_reason!r}; nothing says what failed"
-                yield self.finish_finding(choice, f"status {exchange.status}, and {ends}")
+                yield self.finding("response", f"status {exchange.status}, and {ends}", choice)
 
 
 def _shown(error: Json) -> str:

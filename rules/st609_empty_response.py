@@ -91,9 +91,11 @@ class EmptyResponse(Rule):
         lost = (output_tokens(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
         what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
         which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
-        return self.finish_finding(
+        why = f"{_counted(reply)}{f'; {habit}' if habit else ''}"
+        return self.finding(
+            "response",
+            f"{which} ends with {choice.finish_reason!r} and holds {what}{why}",
             choice,
-            f"{which} ends with {choice.finish_reason!r} and holds {what}{_counted(reply)}{f'; {habit}' if habit else ''}",
             severity="info" if habit else None,
             confidence="medium" if exchange.api in RAW_APIS else None,
             layer="gateway" if lost else None,

@@ -67,12 +67,9 @@ class UndeclaredTool(Rule):
         for choice in reply.choices:
             for call in choice.calls:
                 if _is_empty(call) and _is_beside(choice, call) and claims_complete(exchange, choice, call):
-                    yield self.part_finding(
-                        call,
-                        "a call without a name and arguments, which no client can run",
-                        severity="warning",
-                        layer="gateway",
-                        fix=Fix("unsafe", "remove it"),
+                    message, fix = "a call without a name and arguments, which no client can run", "remove it"
+                    yield self.finding(
+                        "response", message, call, severity="warning", layer="gateway", fix=Fix("unsafe", fix)
                     )
         for call in reply.calls if _knows_all_tools(request) else ():
             joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
@@ -135,31 +132,23 @@ class UndeclaredTool(Rule):
         matched = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
-            return self.part_finding(
-                call,
-                f"{shown} is not declared; it wraps {_calls(inside)}",
-                layer="model",
-                fix=Fix("unsafe", f"unwrap {_calls(inside)}"),
-            )
+            message, fix = f"{shown} is not declared; it wraps {_calls(inside)}", f"unwrap {_calls(inside)}"
+            return self.finding("response", message, call, layer="model", fix=Fix("unsafe", fix))
         if matched is not None:
             message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
             past = ", though the history calls it" if any(call.name == name for call in request.calls) else ""
-            listed = excerpt(", ".join(names))
-            declared = (
-                f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
-            )
-            message = f"{shown} is not declared; {declared}{past}"
-        fix = _fix(shown, matched) if not _is_built_in(name, request) else None
+            declared = "the declared tool is" if len(names) == 1 else f"the {len(names)} declared are"
+            message = f"{shown} is not declared; {declared} {excerpt(', '.join(names))}{past}"
         # Markup and native namespaces are the server's to remove; the model wrote the rest.
         unparsed = matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
-        return self.part_finding(call, message, layer="gateway" if unparsed else "model", fix=fix)
+        fixed = _fix(shown, matched) if not _is_built_in(name, request) else None
+        return self.finding("response", message, call, layer="gateway" if unparsed else "model", fix=fixed)
 
 
 def _is_empty(call: ToolCall) -> bool:
-    """Return True if a call has neither a name nor arguments."""
     if call.name or call.start_input is not None or call.form != "function":
         return False
     return are_empty(call.deltas)

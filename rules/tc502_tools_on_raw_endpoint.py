@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -71,21 +72,13 @@ class ToolsOnRawEndpoint(Rule):
         request = exchange.request
         if request is None or exchange.api not in _CHAT or (exchange.status or 0) >= 400:
             return
-        better = _CHAT[exchange.api]
+        takes, accepts = "this endpoint takes one text and", f"; {_CHAT[exchange.api]} accepts them"
         if request.tools:
             names = listed([f"`{excerpt(tool.name, 40)}`" for tool in request.tools], 3)
-            yield self.finding(
-                "request",
-                f"this endpoint takes one text and silently drops the declared tools {names}; {better} accepts them",
-                request.tools[0].pointer.rpartition("/")[0],
-            )
-        for place, what in _lost(request.body.get("messages")):
-            yield self.finding(
-                "request",
-                f"this endpoint takes one text and drops the messages beside it, {what} among them; {better} accepts them",
-                place,
-            )
-            break
+            place = request.tools[0].pointer.rpartition("/")[0]
+            yield self.finding("request", f"{takes} silently drops the declared tools {names}{accepts}", place)
+        for place, what in itertools.islice(_lost(request.body.get("messages")), 1):
+            yield self.finding("request", f"{takes} drops the messages beside it, {what} among them{accepts}", place)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -95,12 +88,9 @@ class ToolsOnRawEndpoint(Rule):
             return
         dropped = _dropped(exchange)
         if dropped is not None and not any(choice.calls for choice in reply.choices):
-            yield self.finding(
-                "response",
-                f"{len(request.client_tools)} tools were declared, and a header says that they were dropped: "
-                f"{excerpt(dropped, 90)}",
-                layer="gateway",
-            )
+            declared = f"{len(request.client_tools)} tools were declared"
+            message = f"{declared}, and a header says that they were dropped: {excerpt(dropped, 90)}"
+            yield self.finding("response", message, layer="gateway")
             return
         for choice in reply.choices:
             yield from self._denials(request, choice)
@@ -115,9 +105,10 @@ class ToolsOnRawEndpoint(Rule):
             found = next(_denials(unquoted(part.text[:_TEXT]), words, request.client_tools), None)
             if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
+                says = f"the model was given {names} and says {excerpt(found.said, 90)!r}"
                 yield self.finding(
                     "response",
-                    f"the model was given {names} and says {excerpt(found.said, 90)!r}: they may have been lost on the way",
+                    f"{says}: they may have been lost on the way",
                     part.pointer,
                     event=part.event_at(found.start),
                     severity="warning" if found.outright else "info",
@@ -138,11 +129,8 @@ def _dropped(exchange: Exchange) -> str | None:
     """Return the response header that lists tools among dropped parameters."""
     for name, value in exchange.response_headers.items():
         header = f"{name}: {value[:_HEADER]}"
-        if (
-            _PHRASES["dropped"].search(header)
-            and _PHRASES["header"].search(header)
-            and value.strip().lower() not in _NOTHING
-        ):
+        names_tools = _PHRASES["dropped"].search(header) and _PHRASES["header"].search(header)
+        if names_tools and value.strip().lower() not in _NOTHING:
             return header
     return None
 
@@ -198,7 +186,8 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
-        if _names_purpose(about, tools) if about else _is_any(match) or _names_purpose(_about(asked), tools):
+        means_any = not about and _is_any(match)
+        if means_any or _names(about or _about(asked), tools, purpose=True):
             yield _Denial(found.strip(), match.start(), outright=True)
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
@@ -207,14 +196,10 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
         acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
-        known = _names(about, tools) or (acts and _names_purpose(about, tools))
-        known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
-        if (
-            known
-            and not supposed
-            and not _PHRASES["until"].search(match[0])
-            and not _PHRASES["wanted"].search(text, match.start())
-        ):
+        known = _names(about, tools) or (acts and _names(about, tools, purpose=True))
+        if not known or supposed or _is_undone(match["object"] or match["unable"] or "", tools):
+            continue
+        if not _PHRASES["until"].search(match[0]) and not _PHRASES["wanted"].search(text, match.start()):
             yield _Denial(match[0].strip(), match.start(), outright=False)
 
 
@@ -250,24 +235,18 @@ def _is_any(match: re.Match[str]) -> bool:
     return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
 
 
-def _names_purpose(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if words name the purpose of a declared tool: by its own words, or by a shared topic."""
-    if not about:
-        return False
+def _names(about: frozenset[str], tools: Sequence[Tool], *, purpose: bool = False) -> bool:
+    """Return True if words name a declared tool: by a shared topic, or by a word of its name but common verbs.
+
+    `purpose`: by any word of its name and description.
+    """
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
-    for tool in tools:
-        words = f"{_spelled(tool.name)} {tool.description[:400]}"
-        if about & _about(words) or topics & topics_of(_spelled(tool.name)):
+    for tool in tools if about else ():
+        name = _spelled(tool.name)
+        words = _about(f"{name} {tool.description[:400]}") if purpose else _about(name) - _VERBS
+        if about & words or topics & topics_of(name):
             return True
     return False
-
-
-def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """Return True if a text shares a word with the tools' names, except for common verbs."""
-    topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
-    return any(
-        about & (_about(_spelled(tool.name)) - _VERBS) or topics & topics_of(_spelled(tool.name)) for tool in tools
-    )
 
 
 _VERBS = frozenset(_PHRASES.words("verbs"))

@@ -7,7 +7,7 @@ from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
 from wirelint.events import Finish, Frame, StreamViolation
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, Severity, amount, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -53,28 +53,26 @@ class FinishReasonMismatch(Rule):
         if request is None or reply is None or not exchange.ok or reply.error is not None:
             return
         for choice in reply.choices:
-            reason = choice.finish_reason
+            reason, forms = choice.finish_reason, {call.form for call in choice.calls}
             if reason is None:
                 if lacks_finish_reason(exchange, choice):
-                    yield self._report_missing_reason(choice, request)
-                continue
-            forms = {call.form for call in choice.calls}
-            if any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
+                    message = f"the reply holds {_calls(choice)} and ends without a finish reason"
+                    place = traits(request.api).finish_at.format(choice.index)
+                    fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
+                    yield self.finding("response", message, place, fix=fix)
+            elif any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
                 fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
                 message = f"the reply holds {_calls(choice)} and ends with {reason!r}"
-                yield self.finish_finding(choice, message, fix=fix)
+                yield self.finding("response", message, choice, fix=fix)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 unknown = choice.hosted or any(isinstance(part, Opaque) for part in choice.parts)
                 if not unknown and not any(fault.kind in UNREAD for fault in reply.faults):
                     yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, forms)
-                yield self.finish_finding(
-                    choice,
-                    f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}",
-                    severity="info",
-                    fix=Fix("unsafe", f"set the finish reason to {word}") if word is not None else None,
-                )
+                other = Fix("unsafe", f"set the finish reason to {word}") if word is not None else None
+                message = f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}"
+                yield self.finding("response", message, choice, severity="info", fix=other)
         yield from self._check_empty_calls(reply)
         yield from self._check_written_nulls(exchange, reply)
 
@@ -114,27 +112,14 @@ class FinishReasonMismatch(Rule):
 
         return FinishReasons(context, correct, add, drop)
 
-    def _report_missing_reason(self, choice: Choice, request: Request) -> Finding:
-        return self.finding(
-            "response",
-            f"the reply holds {_calls(choice)} and ends without a finish reason",
-            traits(request.api).finish_at.format(choice.index),
-            fix=Fix("safe", f"set the finish reason to {_with_calls(request, {call.form for call in choice.calls})}"),
-        )
-
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
-                yield self.finding(
-                    "response",
-                    "a `function_call` without name and arguments is not a call, but clients that test for the member "
-                    "treat it as one",
-                    fault.detail,
-                    event=fault.event if reply.streamed else None,
-                    severity="info",
-                    fix=Fix("safe", "remove it"),
-                )
+                why = "but clients that test for the member treat it as one"
+                message = f"a `function_call` without name and arguments is not a call, {why}"
+                event, fix = fault.event if reply.streamed else None, Fix("safe", "remove it")
+                yield self.finding("response", message, fault.detail, event=event, severity="info", fix=fix)
 
     def _check_written_nulls(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
         """Yield a finding for each reason like "null", and for an empty one with which a whole body ends."""
@@ -147,21 +132,18 @@ class FinishReasonMismatch(Rule):
             if (lacks and lacks_finish_reason(exchange, choice)) or not (written or (lacks and not reply.streamed)):
                 continue  # reported as a missing reason; or an empty text before the reason comes
             effect = "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
-            yield self.finding(
-                "response",
-                f"the finish reason is the text {written!r} instead of null; {effect}",
-                pointer,
-                event=fault.event if reply.streamed else None,
-                severity="warning" if written else "info",
-                fix=Fix("safe", "set it to null"),
-            )
+            message = f"the finish reason is the text {written!r} instead of null; {effect}"
+            event, fix = fault.event if reply.streamed else None, Fix("safe", "set it to null")
+            severity: Severity = "warning" if written else "info"
+            yield self.finding("response", message, pointer, event=event, severity=severity, fix=fix)
 
     def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
         shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         fix = None if lost else Fix("safe", f"set the finish reason to {right}")
-        return self.finish_finding(choice, f"the reply ends with {reason!r} and holds no call; {shown}", fix=fix)
+        message = f"the reply ends with {reason!r} and holds no call; {shown}"
+        return self.finding("response", message, choice, fix=fix)
 
 
 def _calls(choice: Choice) -> str:

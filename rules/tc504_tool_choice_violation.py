@@ -67,19 +67,19 @@ class ToolChoiceViolation(Rule):
         if asked.mode == "none":
             if calls:
                 message = f"calls were forbidden, and the reply calls {_names(calls)}"
-                yield self.part_finding(calls[0], message, severity="error")
+                yield self.finding("response", message, calls[0], severity="error")
             return
         if others:
             message = f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}"
-            yield self.part_finding(others[0], message)
+            yield self.finding("response", message, others[0])
         if not choice.calls and asked.mode in ("required", "named") and _lacks_call(exchange, request, choice):
             wish = f"a call of `{excerpt(asked.name or '')}`" if asked.mode == "named" else "a call"
             shown = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
             message = f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {shown}"
-            yield self.finish_finding(choice, message)
+            yield self.finding("response", message, choice)
         if request.parallel_tool_calls is False and len(calls) > 1:
             message = f"parallel calls were turned off, and the reply holds {len(calls)}: {_names(calls)}"
-            yield self.part_finding(calls[1], message)
+            yield self.finding("response", message, calls[1])
 
 
 def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:

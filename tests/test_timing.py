@@ -17,7 +17,7 @@ def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
         made.count(count)
         idle |= set(pings)
     for number in sorted(idle):
-        made.pass_over(number)
+        made.idle.append(number)
     return made
 
 

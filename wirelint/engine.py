@@ -15,19 +15,7 @@ from wirelint.apis.reading import Decoded
 from wirelint.arguments import placeholders
 from wirelint.events import Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.jsonvalues import MOST_VALUES, decode_json
-from wirelint.model import (
-    End,
-    Exchange,
-    Json,
-    Reasoning,
-    Refusal,
-    Reply,
-    Request,
-    Text,
-    Timing,
-    Tool,
-    ToolCall,
-)
+from wirelint.model import End, Exchange, Json, Part, Reasoning, Refusal, Reply, Request, Text, Timing, Tool, ToolCall
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed
@@ -186,13 +174,13 @@ class Session:
             self.listener.add(frame, reader.documents.last)
         for event in events:
             fold.push(event)
-        if not self._log.answered and (
+        if self._log.answer is None and (
             fold.first_token or [one for one in events if isinstance(one, (Failure, Finish, Done))]
         ):
-            self._log.answers(frame.number)
+            self._log.answer = frame.number
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
-            self._log.pass_over(frame.number)
+            self._log.idle.append(frame.number)
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
         return events
@@ -261,7 +249,8 @@ class Session:
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
         if reply is not None:
-            notes = (*notes, *_limit_notes(reply, self.request.tools if self.request is not None else ()))
+            tools = self.request.tools if self.request is not None else ()
+            notes = (*notes, *dict.fromkeys(note for part in reply.parts for note in _limit_notes(part, tools)))
         measured = Timing(self._started, self._log.first, self._first_token, None)
         return self.head().but(
             reply=reply,
@@ -276,7 +265,20 @@ class Session:
     def head(self) -> Exchange:
         """Return the exchange without its reply: the request, and the head of the response once it has arrived."""
         if self._head is None:
-            self._head = self._make_head()
+            head = Exchange(
+                id=self._id,
+                api=self.api.name,
+                method=self._method,
+                url=self.url,
+                request_headers=self._headers,
+                request=self.request,
+                status=self._status,
+                response_headers=self.reply_headers,
+                reply=None,
+                end="unknown",
+                timing=Timing(self._started),
+            )
+            self._head = Unnamed.of(head)
         return self._head
 
     def look(self, now: float, arrivals: Arrivals) -> Exchange:
@@ -287,22 +289,6 @@ class Session:
     def arrivals(self) -> Arrivals:
         """Return the times at which events arrived so far."""
         return self._log.arrivals(framed=self.streamed)
-
-    def _make_head(self) -> Exchange:
-        head = Exchange(
-            id=self._id,
-            api=self.api.name,
-            method=self._method,
-            url=self.url,
-            request_headers=self._headers,
-            request=self.request,
-            status=self._status,
-            response_headers=self.reply_headers,
-            reply=None,
-            end="unknown",
-            timing=Timing(self._started),
-        )
-        return Unnamed.of(head)
 
     def reply(self) -> Reply | None:
         """Return the reply so far, None if nothing of it was read. A whole reply is always the same object."""
@@ -379,16 +365,11 @@ class Engine:
         return internal(f"rule {rule.name}", error)
 
 
-def _limit_notes(reply: Reply, tools: Sequence[Tool]) -> tuple[str, ...]:
-    """Return a note for each limit that a reply exceeds: without findings it may still have faults. `tools`: the declared
-    ones.
+def _limit_notes(part: Part, tools: Sequence[Tool]) -> Iterator[str]:
+    """Yield a note for each limit that a part of a reply exceeds: without findings it may still have faults.
 
     Each limit bounds how long one reply can delay the other clients of the proxy. The repairs note their own limits.
     """
-    return tuple(dict.fromkeys(note for part in reply.parts for note in _part_notes(part, tools)))
-
-
-def _part_notes(part: object, tools: Sequence[Tool]) -> Iterator[str]:
     match part:
         case Text(text) | Reasoning(text) | Refusal(text):
             end = plain_from(text, frozenset([tool.name for tool in tools]))

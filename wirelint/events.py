@@ -272,7 +272,6 @@ class Fold:
                 pass
 
     def reply(self) -> Reply:
-        """Return the reply so far."""
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
         choices = tuple([self._choice(number) for number in numbers])
         stopped = bool(choices) and not [choice for choice in choices if not choice.finish_reason]

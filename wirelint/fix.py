@@ -57,28 +57,24 @@ class AppliedFix:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class FixPolicy:
-    """The fixes that are permitted, by safety and rule. `NO_FIXES` permits none."""
+    """The fixes that are permitted, by safety and rule. `NO_FIXES` permits none.
 
-    __slots__ = ("_allowed", "_rules", "clean_history", "most")
+    `most`: the highest permitted safety, None for none. `fixable` returns True for the code of a fixable rule.
+    `clean_history`: markup may be removed from earlier turns of the assistant. The vendor's prompt cache misses once.
+    """
 
-    def __init__(
-        self, most: Safety | None, fixable: Callable[[str], bool] = lambda _: True, *, clean_history: bool = True
-    ) -> None:
-        """`most`: the highest permitted safety, None for none. `fixable` returns True for the code of a fixable rule.
-
-        `clean_history`: markup may be removed from earlier turns of the assistant. The vendor's prompt cache misses once.
-        """
-        self.most = most
-        self.clean_history = clean_history
-        self._allowed = () if most is None else SAFETIES[: SAFETIES.index(most) + 1]
-        self._rules = fixable
+    most: Safety | None
+    fixable: Callable[[str], bool] = lambda _: True
+    clean_history: bool = True
 
     def __bool__(self) -> bool:
-        return bool(self._allowed)
+        return self.most is not None
 
     def allows(self, code: str, safety: Safety) -> bool:
-        return safety in self._allowed and self._rules(code)
+        permitted = safety == self.most or self.most == "unsafe"
+        return permitted and self.fixable(code)
 
 
 NO_FIXES = FixPolicy(None)

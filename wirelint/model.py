@@ -56,7 +56,6 @@ class Offsets:
 
     @property
     def starts(self) -> Sequence[int]:
-        """The offsets, in order."""
         return self._starts
 
     def event_at(self, offset: int) -> int | None:
@@ -181,8 +180,11 @@ class Rpc:
     pointer: str
     event: int | None = None
 
-
-# The exchange that another exchange continues.
+    @property
+    def error(self) -> str | None:
+        """The text of an error; None for other messages and for an error without a text."""
+        message = self.value.get("message") if self.form == "error" and isinstance(self.value, dict) else None
+        return message if isinstance(message, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,6 +551,12 @@ class Reply:
         return [call for choice in self.choices for call in choice.calls]
 
     @property
+    def answers(self) -> list[ToolResult | Rpc]:
+        """The answers of a tool server: results of calls, and other results and errors of JSON-RPC."""
+        found = (part for part in self.parts if isinstance(part, (ToolResult, Rpc)))
+        return [part for part in found if isinstance(part, ToolResult) or part.form in ("result", "error")]
+
+    @property
     def is_plain(self) -> bool:
         """Return True if it is text alone with a normal end: no calls, no faults, no error, complete."""
         if self.error is not None or self.faults or len(self.ids) > 1 or not (self.finished and self.terminated):
@@ -610,3 +618,8 @@ class Exchange(Copied):
     def ok(self) -> bool:
         """Return True if the reply can be checked: it was read, and its status is 2xx."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
+
+    @property
+    def succeeded(self) -> bool:
+        """Return True if the reply can be checked and holds no error."""
+        return self.ok and self.reply is not None and self.reply.error is None

@@ -20,15 +20,15 @@ import re
 import stat
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from wirelint.arguments.argument_faults import GONE, Gone
 from wirelint.arguments.placeholders import Invention, KnownText, inventions, sign
 from wirelint.arguments.schemas import kind_of, tails
 from wirelint.jsonvalues import Path, inside
-from wirelint.model import Confidence, Json, Severity, Tool
+from wirelint.model import Confidence, Json, Severity, Tool, ToolCall
 from wirelint.tables import ConfigError, Table, parse_toml, read_toml, shown
 from wirelint.text.escaping import excerpt
 
@@ -41,39 +41,28 @@ _LONGEST_MATCHED = 4096
 """Most characters of a value for a user's regular expression; with longer values a match could take too long."""
 
 
-def any_safety(safety: Safety) -> bool:
-    return True
-
-
 # --- checks of values -------------------------------------------------------------------------------------------------
 
 
-class Disk(Protocol):
-    """A port to a file system. `kind` takes an absolute path and never raises."""
-
-    def kind(self, path: str) -> Kind: ...
+Disk: TypeAlias = Callable[[str], Kind]
+"""A port to a file system: it takes an absolute path and never raises."""
 
 
-class NoDisk:
-    """No file system: every path is unknown."""
+def no_disk(path: str) -> Kind:
+    return "unknown"
 
-    def kind(self, path: str) -> Kind:
+
+def real_disk(path: str) -> Kind:
+    """Look at the file system of this machine."""
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte in the name
+        return "missing"
+    except OSError:
         return "unknown"
-
-
-class RealDisk:
-    """The file system of this machine."""
-
-    def kind(self, path: str) -> Kind:
-        try:
-            mode = os.stat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte in the name
-            return "missing"
-        except OSError:
-            return "unknown"
-        if stat.S_ISDIR(mode):
-            return "dir"
-        return "file" if stat.S_ISREG(mode) else "other"
+    if stat.S_ISDIR(mode):
+        return "dir"
+    return "file" if stat.S_ISREG(mode) else "other"
 
 
 class UnjudgedError(Exception):
@@ -178,7 +167,7 @@ def _valid(setting: Any, is_valid: bool, rule: str) -> Any:
 def _missing(wanted: str, root: str | None, value: str, disk: Disk) -> str | None:
     """Return the fault of a path that must lead to a file or folder. Raises UnjudgedError."""
     words = {"dir": "directory", "file": "file"}[wanted]
-    if root is not None and disk.kind(root) != "dir":
+    if root is not None and disk(root) != "dir":
         raise UnjudgedError(f"{root} is not on this machine")
     if root is None and not value.startswith("/"):
         if _is_absolute(value):
@@ -187,7 +176,7 @@ def _missing(wanted: str, root: str | None, value: str, disk: Disk) -> str | Non
     path = posixpath.normpath(value) if root is None else _place(value, root)
     if path is None:
         return f"outside of {root}"
-    found = disk.kind(path)
+    found = disk(path)
     if found == "unknown":
         raise UnjudgedError(f"{path} cannot be looked at from here")
     if found == wanted:
@@ -285,7 +274,7 @@ class Policies:
     """The policies of a file in its order, with the file system for path checks."""
 
     policies: tuple[Policy, ...] = ()
-    disk: Disk = field(default_factory=NoDisk)
+    disk: Disk = no_disk
     source: str = ""
 
     def __bool__(self) -> bool:
@@ -294,7 +283,9 @@ class Policies:
     def of(self, tool: str) -> tuple[Policy, ...]:
         return tuple(policy for policy in self.policies if policy.covers(tool))
 
-    def judge(self, tool: str, arguments: dict[str, Json], allowed: Callable[[Safety], bool] = any_safety) -> Outcome:
+    def judge(
+        self, tool: str, arguments: dict[str, Json], allowed: Callable[[Safety], bool] = lambda _: True
+    ) -> Outcome:
         """Apply the policies of a tool to the arguments of a call. Fixes that are not `allowed` are only reported."""
         faults: list[Fault] = []
         made: list[Fault] = []
@@ -359,16 +350,16 @@ NO_POLICIES: Final = Policies()
 
 
 def judge_arguments(
-    name: str,
+    call: ToolCall,
     arguments: dict[str, Json],
     tool: Tool | None,
-    policies: Policies = NO_POLICIES,
-    said: KnownText | None = None,
-    allowed: Callable[[Safety], bool] = any_safety,
+    policies: Policies,
+    said: KnownText | None,
+    allowed: Callable[[Safety], bool],
 ) -> Outcome:
     """Check the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to
     make."""
-    outcome = policies.judge(name, arguments, allowed) if policies else Outcome(())
+    outcome = policies.judge(call.name or "", arguments, allowed) if policies else Outcome(())
     if outcome.blocked is not None or tool is None or said is None:
         return outcome
     faults, made, changes = list(outcome.faults), list(outcome.made), dict(outcome.changes or {})
@@ -482,16 +473,16 @@ _FIELDS = ("value", "basename", "argument", "tool")
 
 def load(path: pathlib.Path) -> Policies:
     """Return the policies of a file. Raises ConfigError."""
-    return _policies(read_toml(path, str(path), "policy file"), str(path), RealDisk())
+    return _policies(read_toml(path, str(path), "policy file"), str(path), real_disk)
 
 
-def parse(text: str, source: str, disk: Disk | None = None) -> Policies:
+def parse(text: str, source: str, disk: Disk = no_disk) -> Policies:
     """Return the policies in the text of a file. `source`: its name in errors. `disk`: the file system for path checks.
     Raises ConfigError."""
     return _policies(parse_toml(text, source), source, disk)
 
 
-def _policies(document: dict[str, object], source: str, disk: Disk | None) -> Policies:
+def _policies(document: dict[str, object], source: str, disk: Disk) -> Policies:
     for key in document:
         if key != "policy":
             raise ConfigError(f"{source}: {key}: no such key; policies are tables that begin with [[policy]]")
@@ -505,7 +496,7 @@ def _policies(document: dict[str, object], source: str, disk: Disk | None) -> Po
     for number, name in enumerate(names, 1):
         if name in names[: number - 1]:
             raise ConfigError(f"{source}: policy[{number}].name: {name!r} is taken; give each policy a name of its own")
-    return Policies(found, disk or NoDisk(), source)
+    return Policies(found, disk, source)
 
 
 def _policy(values: dict[str, object], source: str, number: int) -> Policy:
@@ -566,7 +557,7 @@ def _check(table: Table, policy: Policy) -> None:
     if policy.instead is None or isinstance(policy.instead, Template):
         return
     for check in policy.checks:  # a constant that breaks its own policy would be replaced for ever
-        if not check.name.startswith("existing-") and (why := check.judge(policy.instead, "", NoDisk())) is not None:
+        if not check.name.startswith("existing-") and (why := check.judge(policy.instead, "", no_disk)) is not None:
             text = f"{policy.instead!r} breaks {check.name} itself ({why}); give a value that does not"
             raise table.error("with", text)
 

@@ -38,7 +38,6 @@ class Tokens:
 
     @property
     def document(self) -> dict[str, Json]:
-        """The counts as JSON."""
         return {**dataclasses.asdict(self)}
 
     @classmethod

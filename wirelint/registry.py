@@ -162,8 +162,8 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     ]
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
-    _place(classes[0], path)
     rule = classes[0]
+    _place(rule, path)
     for field in ("severity", "layer"):
         if not hasattr(rule, field):
             raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
@@ -174,10 +174,10 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     if missing:
         raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
     if own:
-        read_example(classes[0].case_file)
-        guard(classes[0])
+        read_example(rule.case_file)
+        guard(rule)
     try:
-        return classes[0]()
+        return rule()
     except BaseException as error:
         as_exception(error)
         raise _broken(path, error) from error

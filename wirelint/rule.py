@@ -192,7 +192,6 @@ class Rule:
         return made
 
     def within(self, limits: Limits) -> Self:
-        """Return this rule with these limits."""
         if limits == self.limits:
             return self
         made = copy.copy(self)
@@ -269,17 +268,8 @@ class Rule:
         after: str = "",
     ) -> AppliedFix:
         """Return the record of a change made by this rule. Long texts are shortened, control characters are escaped."""
-        return AppliedFix(
-            self.code,
-            self.name,
-            safety,
-            side,
-            one_line(title),
-            pointer,
-            event,
-            excerpt(before, _PATCH) if len(before) > _PATCH else before,
-            excerpt(after, _PATCH) if len(after) > _PATCH else after,
-        )
+        before, after = (excerpt(text, _PATCH) if len(text) > _PATCH else text for text in (before, after))
+        return AppliedFix(self.code, self.name, safety, side, one_line(title), pointer, event, before, after)
 
     def record(
         self,
@@ -300,13 +290,22 @@ class Rule:
         self,
         side: Side,
         message: str,
-        pointer: str | None = None,
+        pointer: str | ToolCall | ToolResult | Rpc | Choice | None = None,
         *,
         event: int | None = None,
         span: tuple[int, int] | None = None,
         **more: Unpack[Details],
     ) -> Finding:
-        """Return a finding of this rule. Severity, confidence and layer default to the rule's own."""
+        """Return a finding of this rule. Severity, confidence and layer default to the rule's own.
+
+        `pointer`: a JSON Pointer, or a part or a candidate, for the place and the event of the part or of the finish
+        reason. `event` replaces that event.
+        """
+        place: str | None
+        if isinstance(pointer, Choice):
+            place, begun = pointer.finish_pointer, pointer.finish_event
+        else:
+            place, begun = (pointer, None) if isinstance(pointer, str | None) else (pointer.pointer, pointer.event)
         return Finding(
             code=self.code,
             name=self.name,
@@ -315,19 +314,11 @@ class Rule:
             layer=more.get("layer") or self.layer,
             side=side,
             message=one_line(message),
-            pointer=pointer,
-            event=event,
+            pointer=place,
+            event=begun if event is None else event,
             fix=more.get("fix"),
             span=span,
         )
-
-    def part_finding(self, part: ToolCall | ToolResult | Rpc, message: str, **more: Unpack[Details]) -> Finding:
-        """Return a finding on a call, a result or an MCP message in the reply."""
-        return self.finding("response", message, part.pointer, event=part.event, **more)
-
-    def finish_finding(self, choice: Choice, message: str, **more: Unpack[Details]) -> Finding:
-        """Return a finding on the finish reason of a candidate."""
-        return self.finding("response", message, choice.finish_pointer, event=choice.finish_event, **more)
 
     def text_finding(
         self, part: Text | Reasoning | Refusal, span: tuple[int, int], message: str, **more: Unpack[Details]

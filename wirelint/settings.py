@@ -116,12 +116,6 @@ def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
 # --- the request header -----------------------------------------------------------------------------------------------
 
 
-def silenced(headers: Mapping[str, str]) -> str:
-    """Return the names in the header, normalised; empty without the header."""
-    value = headers.get(HEADER)
-    return ",".join(_names_in(value)) if value else ""
-
-
 def unknown(value: str, known: Registry) -> list[str]:
     """Return one line for each name in the header that matches no rule."""
     lines = []
@@ -291,7 +285,7 @@ class Scopes(Sequence[Rule]):
 
     def of(self, exchange: Exchange) -> Scope:
         """Return the scope of an exchange, with or without its reply."""
-        silent = silenced(exchange.request_headers)
+        silent = ",".join(_names_in(exchange.request_headers.get(HEADER, "")))
         if not self._routes and not silent:
             return self.default
         numbers = tuple(number for number, route in enumerate(self._routes) if route.matches(exchange))
@@ -324,9 +318,6 @@ class Scopes(Sequence[Rule]):
 
     def __len__(self) -> int:
         return len(self.default.rules)
-
-    def __iter__(self) -> Iterator[Rule]:
-        return iter(self.default.rules)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scopes) and self._settings() == other._settings()
@@ -368,10 +359,8 @@ class Config:
 
     def check(self, registry: Registry) -> None:
         """Raise ConfigError if a selector matches no rule."""
-        for prefix, layer in [
-            ("", self.layer),
-            *((f"route[{n}].", route.layer) for n, route in enumerate(self.routes, 1)),
-        ]:
+        routes = ((f"route[{n}].", route.layer) for n, route in enumerate(self.routes, 1))
+        for prefix, layer in [("", self.layer), *routes]:
             try:
                 layer.check(registry)
             except RuleError as error:

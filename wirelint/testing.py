@@ -67,7 +67,6 @@ class Process:
 
     @property
     def log(self) -> str:
-        """The output of the proxy."""
         return self._output.read_text("utf-8", "replace")
 
     def settle(self, timeout: float = _WAIT) -> bool:

@@ -75,26 +75,21 @@ class Arrivals:
     framed: bool = True
 
     def __bool__(self) -> bool:
-        """Return True if anything is known."""
         return bool(self.times)
 
     def at(self, event: int) -> float | None:
-        """Return the time of an event."""
         chunk = bisect.bisect_right(self.counts, event)
         return self.times[chunk] if chunk < len(self.times) else None
 
     @property
     def answered(self) -> float | None:
-        """Time at which the answer began."""
         return None if self.answer is None else self.at(self.answer)
 
     @property
     def begun(self) -> float | None:
         """Time of the first event with content."""
-        number = 0
-        while number < len(self.idle) and self.idle[number] == number:
-            number += 1
-        return self.at(number)
+        first = next((number for number, idle in enumerate(self.idle) if idle != number), len(self.idle))
+        return self.at(first)
 
     def last(self) -> tuple[int, float] | None:
         """Number and time of the last event with content."""
@@ -141,12 +136,13 @@ NO_ARRIVALS = Arrivals()
 class ArrivalLog:
     """Recorder of arrivals while a reply is read."""
 
-    __slots__ = ("_answer", "_blank", "_counts", "_idle", "_sizes", "_speaks", "_times", "now")
+    __slots__ = ("_blank", "_counts", "_sizes", "_speaks", "_times", "answer", "idle", "now")
 
     def __init__(self) -> None:
-        self._times, self._sizes, self._counts, self._idle = array("d"), array("Q"), array("Q"), array("Q")
-        self._answer: int | None = None
+        self._times, self._sizes, self._counts, self.idle = array("d"), array("Q"), array("Q"), array("Q")
         self._blank, self._speaks = 0, False
+        self.answer: int | None = None
+        """First event of the answer; the reader of the reply sets it, and adds events without content to `idle`."""
         self.now: float | None = None
         """Arrival time of the bytes that are being read."""
 
@@ -169,22 +165,8 @@ class ArrivalLog:
         if self._counts:
             self._counts[-1] = events
 
-    def pass_over(self, event: int) -> None:
-        """Record that an event has no content."""
-        self._idle.append(event)
-
-    def answers(self, event: int) -> None:
-        """Record the first event that is part of the answer."""
-        if self._answer is None:
-            self._answer = event
-
-    @property
-    def answered(self) -> bool:
-        return self._answer is not None
-
     @property
     def first(self) -> float | None:
-        """Time of the first chunk."""
         return self._times[0] if self._times else None
 
     @property
@@ -195,7 +177,7 @@ class ArrivalLog:
     def arrivals(self, *, framed: bool) -> Arrivals:
         """Return the arrivals so far. `framed`: the body is a stream of events."""
         if framed:
-            return Arrivals(self._times[:], self._counts[:], self._idle[:], self._answer)
+            return Arrivals(self._times[:], self._counts[:], self.idle[:], self.answer)
         chunks, blank = len(self._times), self._blank
         return Arrivals(
             self._times[:], range(1, chunks + 1), range(blank), blank if blank < chunks else None, framed=False

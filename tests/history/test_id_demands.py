@@ -37,7 +37,7 @@ def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
 @rows(TABLES["what_a_target_demands"])
 def test_what_a_target_demands(url: str, model: str, api: str, expected: str | None) -> None:
     demand = target(url, model, api)
-    assert demand is None if expected is None else some(demand).target == expected
+    assert (demand and demand.target) == expected
 
 
 @rows(TABLES["what_an_error_demands"])
@@ -46,7 +46,7 @@ def test_what_an_error_demands(reply: dict[str, Any], expected: str | None) -> N
         "/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}, reply, status=400
     )
     demand = complaint(read(record))
-    assert demand is None if expected is None else some(demand).target == expected
+    assert (demand and demand.target) == expected
 
 
 DEMANDS = [KimiK2(), Mistral(), ANTHROPIC, openai(40), converse(), converse(claude=True)]

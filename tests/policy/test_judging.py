@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.tables import rows, tables
 from wirelint.arguments.argument_faults import Gone
-from wirelint.policy import Kind, Outcome, Policies, RealDisk, parse
+from wirelint.policy import Kind, Outcome, Policies, parse, real_disk
 
 TABLES = tables(__file__)
 
@@ -18,7 +18,7 @@ class Shelf:
     def __init__(self, **kinds: Kind) -> None:
         self.kinds: dict[str, Kind] = {f"/{name.replace('__', '/')}": kind for name, kind in kinds.items()}
 
-    def kind(self, path: str) -> Kind:
+    def __call__(self, path: str) -> Kind:
         return self.kinds.get(path, "missing")
 
 
@@ -107,9 +107,8 @@ def test_policies_follow_one_another() -> None:
 
 def test_the_real_file_system_never_raises(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    disk = RealDisk()
-    kinds = [disk.kind(str(path)) for path in (tmp_path, tmp_path / "file", tmp_path / "none", tmp_path / "file" / "x")]
+    kinds = [real_disk(str(path)) for path in (tmp_path, tmp_path / "file", tmp_path / "none", tmp_path / "file" / "x")]
     assert kinds == ["dir", "file", "missing", "missing"]
-    assert disk.kind("a\0b") == "missing"
-    assert disk.kind("/" + "x" * 5000) in ("missing", "unknown")
-    assert disk.kind("/dev/null") == "other"
+    assert real_disk("a\0b") == "missing"
+    assert real_disk("/" + "x" * 5000) in ("missing", "unknown")
+    assert real_disk("/dev/null") == "other"

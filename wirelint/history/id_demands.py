@@ -15,7 +15,7 @@ import string
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
@@ -31,25 +31,10 @@ from wirelint.text.families import family
 _PHRASES = lexicon.Phrases("id_demands")
 
 
-class Demand(Protocol):
-    """A target's demand on ids. `form` completes "the target wants"."""
-
-    @property
-    def target(self) -> str: ...
-
-    @property
-    def form(self) -> str: ...
-
-    def fault(self, id_: str, name: str | None) -> str | None:
-        """Return the fault of an id as a clause; None for an acceptable id."""
-        ...
-
-    def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        """Return an acceptable id made from a refused one, the same in every run.
-
-        `ordinal`: the number of a counted id, or the first one to try if it is taken.
-        """
-        ...
+# A demand of a target on ids. `form` completes "the target wants".
+#
+# `fault` returns the fault of an id as a clause; None for an acceptable id. `mint` returns an acceptable id made from a
+# refused one, the same in every run; `ordinal` is the number of a counted id, or the first one to try if it is taken.
 
 
 class KimiK2:
@@ -119,6 +104,8 @@ class Bounded:
             return cut if free else _digest(id_, taken, f"{new[: self.most - 9].rstrip('_')}_", 8)
         return new if new not in taken else _digest(id_, taken, self.prefix, self.digits)
 
+
+Demand: TypeAlias = KimiK2 | Mistral | Bounded
 
 ANTHROPIC = Bounded("Anthropic's API", "`[a-zA-Z0-9_-]+`", "toolu_", 24, r"[^a-zA-Z0-9_-]")
 
@@ -414,7 +401,6 @@ def _imitate(sample: str, seed: str) -> str:
 
 
 def _alphabet(text: str) -> str:
-    """Return the alphabet of ids like this."""
     used = set(text) - set("-_")
     # A few characters can be digits by chance.
     narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()

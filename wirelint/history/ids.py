@@ -31,18 +31,11 @@ _LONGEST = 1024
 """Greatest length of an id."""
 
 
-class Form(NamedTuple):
-    """The ids of one maker. The pattern is a fingerprint, not a promise."""
-
-    maker: str
-    pattern: re.Pattern[str]
-
-
 _UUID = _PHRASES.text("uuid")
-
-FORMS: tuple[Form, ...] = tuple(
-    Form(maker, re.compile(pattern.replace("{uuid}", _UUID))) for maker, pattern in _PHRASES.table("forms")
+_FORMS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (maker, re.compile(pattern.replace("{uuid}", _UUID))) for maker, pattern in _PHRASES.table("forms")
 )
+"""Makers of ids and the pattern of their ids, which is a fingerprint, not a promise."""
 
 
 class Match(NamedTuple):
@@ -66,8 +59,8 @@ _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
 @remembered
 def form_of(id_: str) -> str | None:
     """Return the maker of ids of this form, or None."""
-    forms = FORMS if len(id_) <= _LONGEST else ()
-    return next((form.maker for form in forms if form.pattern.fullmatch(id_)), None)
+    forms = _FORMS if len(id_) <= _LONGEST else ()
+    return next((maker for maker, pattern in forms if pattern.fullmatch(id_)), None)
 
 
 def key(id_: str) -> str:
@@ -246,7 +239,9 @@ def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
         ends = [tail[0][-length:] for length in _DIGEST_LENGTHS if length <= len(tail[0])]
         if any(digest.startswith(end) for digest in _digests(call_id) for end in ends):
             return Match("a digest in its place", "high")
-    if len(other) > len(call_id) and other.rstrip("=") in _encodings(call_id):
+    data = call_id.encode("utf-8", "surrogatepass")
+    encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data), data.hex().encode())
+    if len(other) > len(call_id) and other.rstrip("=") in [one.decode().rstrip("=") for one in encoded]:
         return Match("an encoding of it in its place", "high")
     return None
 
@@ -255,12 +250,6 @@ def _digests(id_: str) -> tuple[str, ...]:
     data = [text.encode("utf-8", "surrogatepass") for text in (id_, key(id_))]
     makers = (hashlib.sha256, hashlib.sha1, hashlib.md5)
     return tuple(make(text, usedforsecurity=False).hexdigest() for make in makers for text in data)
-
-
-def _encodings(id_: str) -> tuple[str, ...]:
-    data = id_.encode("utf-8", "surrogatepass")
-    encoded = (base64.b64encode(data), base64.urlsafe_b64encode(data), data.hex().encode())
-    return tuple(one.decode().rstrip("=") for one in encoded)
 
 
 # --- originals of ids -----------------------------------------------------------------------------------------------

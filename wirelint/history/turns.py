@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import orjson
 
@@ -36,14 +37,8 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>")
 class Turn:
     """The content of one side, up to the next of the other."""
 
-    __slots__ = ("_ends", "_mark", "_size", "assistant", "parts")
-
     def __init__(self, assistant: bool, parts: list[Part]) -> None:
-        self.assistant = assistant
-        self.parts = parts
-        self._mark: bytes | None = None
-        self._ends: tuple[str, str] | None = None
-        self._size: Size | None = None
+        self.assistant, self.parts = assistant, parts
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -66,52 +61,42 @@ class Turn:
                 return False
         return True
 
-    @property
+    @cached_property
     def size(self) -> Size:
-        if self._size is None:
-            calls = arguments = results = characters = 0
-            for part in self.parts:
-                if isinstance(part, _WORDS):
-                    characters += len(part.text)
-                elif isinstance(part, ToolCall):
-                    calls += 1
-                    arguments += len(part.arguments.text)
-                elif isinstance(part, ToolResult):
-                    results += 1
-                    characters += len(part.text)
-            self._size = (calls, arguments, results, characters)
-        return self._size
+        calls = arguments = results = characters = 0
+        for part in self.parts:
+            if isinstance(part, _WORDS):
+                characters += len(part.text)
+            elif isinstance(part, ToolCall):
+                calls += 1
+                arguments += len(part.arguments.text)
+            elif isinstance(part, ToolResult):
+                results += 1
+                characters += len(part.text)
+        return calls, arguments, results, characters
 
-    @property
+    @cached_property
     def mark(self) -> bytes:
-        if self._mark is None:
-            calls = [
-                content_of(call.name or "", call.arguments.text.strip() or "{}")
-                for call in self.calls
-                if self.assistant
-            ]
-            if calls:
-                made = f"calls {' '.join(calls)}"
-            elif self.assistant:
-                made = f"says {_plain([part.text for part in self.parts if isinstance(part, _WORDS)])}"
-            else:
-                words = _plain([part.text for part in self.parts if isinstance(part, Text)])
-                given = [_given(part.text) for part in self.parts if isinstance(part, ToolResult)]
-                made = "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in self.parts))))
-            self._mark = short(made)
-        return self._mark
+        if self.assistant and (calls := self.calls):
+            each = [content_of(call.name or "", call.arguments.text.strip() or "{}") for call in calls]
+            return short(f"calls {' '.join(each)}")
+        if self.assistant:
+            return short(f"says {_plain([part.text for part in self.parts if isinstance(part, _WORDS)])}")
+        words = _plain([part.text for part in self.parts if isinstance(part, Text)])
+        given = [_given(part.text) for part in self.parts if isinstance(part, ToolResult)]
+        return short("\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in self.parts)))))
 
-    @property
+    @cached_property
     def ends(self) -> tuple[str, str]:
         """The beginning and the end of the text: a client that cuts or extends a turn leaves one of them unchanged.
 
         Both are the functions' names if the turn has calls, and empty if the text is too short.
         """
-        if self._ends is None:
-            called = " ".join(part.name or "" for part in self.parts if isinstance(part, ToolCall))
-            plain = f"calls {called}" if called else _plain([p.text for p in self.parts if isinstance(p, _WORDS)])
-            self._ends = (plain, plain) if called else (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
-        return self._ends
+        called = " ".join(part.name or "" for part in self.parts if isinstance(part, ToolCall))
+        if called:
+            return f"calls {called}", f"calls {called}"
+        plain = _plain([part.text for part in self.parts if isinstance(part, _WORDS)])
+        return (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
 
 
 def turns_of(request: Request) -> list[Turn]:

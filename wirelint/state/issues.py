@@ -24,18 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from wirelint.arguments.json_continuation import write
 from wirelint.history.turns import content_of
-from wirelint.model import (
-    Exchange,
-    Message,
-    Part,
-    Reasoning,
-    Refusal,
-    Request,
-    Severity,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from wirelint.model import Exchange, Message, Part, Reasoning, Refusal, Request, Severity, Text, ToolCall, ToolResult
 from wirelint.text.pointers import at
 from wirelint.text.remembered import short
 

@@ -148,7 +148,9 @@ class McpLedger:
         written, short = plain(name), plain(tool)
         known = self._servers.get(server)
         served = known.tools.get(tool) if known is not None else None
-        if not _may_be(declared, served):
+        schema = declared.schema if declared is not None else None
+        parameters = served.parameters if served is not None else None
+        if schema is not None and parameters is not None and (_parameters(schema) or frozenset()) != parameters:
             return False
         if written == short:
             return True
@@ -292,13 +294,6 @@ def _endpoint_query(exchange: Exchange) -> str:
 def _parameters(schema: Json) -> frozenset[str] | None:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     return frozenset(properties) if isinstance(properties, dict) else None
-
-
-def _may_be(declared: Tool | None, served: Served | None) -> bool:
-    """Return True if the parameters of two tools do not differ."""
-    if declared is None or served is None or declared.schema is None or served.parameters is None:
-        return True
-    return (_parameters(declared.schema) or frozenset()) == served.parameters
 
 
 def _is_described_alike(declared: Tool, served: Served) -> bool:
