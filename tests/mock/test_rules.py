@@ -12,9 +12,10 @@ from tests.build import REGISTRY, Talk, lint
 from tests.mock.test_apis import QUESTION, ROUTES, TOOLS, WITHOUT_TOOLS, Route, ask
 from wirelint.mock import FAULTS
 from wirelint.mock.answer import Answer, Pause
+from wirelint.mock.apis import APIS
 from wirelint.mock.faults import MCP_STAGES, NOT_PLAYED
 from wirelint.mock.scenario import HEADER
-from wirelint.mock.service import APIS, Service
+from wirelint.mock.service import Service
 
 NO_RULES = {"http-error"}
 """What a server may well say."""

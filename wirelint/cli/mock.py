@@ -16,9 +16,10 @@ from wirelint.cli import guided
 from wirelint.cli.options import format_option
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
+from wirelint.mock.apis import APIS
 from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
-from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
+from wirelint.mock.service import TOOLS_NAME, TOOLS_PATH
 from wirelint.view.screen import hung
 
 _MILLISECONDS = click.FloatRange(0, 60_000)

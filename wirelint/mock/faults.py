@@ -18,7 +18,7 @@ from typing import Any, Literal
 import jsonschema_rs
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
-from wirelint.mock.api import Ability, Api
+from wirelint.mock.apis import Ability, Api
 from wirelint.mock.plan import (
     MARKUP,
     SAMPLES,
