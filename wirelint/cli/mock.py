@@ -160,7 +160,7 @@ _API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))
 def _apis(fault: Fault) -> list[str]:
     if fault.tools is not None:
         return [TOOLS_NAME]
-    able = {api.name for api in APIS if fault.needs <= api.abilities}
+    able = {api.name for api in APIS if api.abilities.issuperset(fault.needs)}
     return [name for name in _API_NAMES if name in able]
 
 

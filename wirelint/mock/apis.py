@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import string
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from wirelint.apis.reading import text as text_of
 from wirelint.jsonvalues import with_strings
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag, encode_message
 from wirelint.mock.plan import (
+    SAMPLES,
     Ask,
     Call,
     Framing,
@@ -34,7 +36,6 @@ from wirelint.mock.plan import (
     Tool,
     decode_value,
     dump_json,
-    mint_call_id,
     mint_id,
     split_pieces,
     write_markup,
@@ -136,8 +137,15 @@ class Api(ABC):
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]: ...
 
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
-        """Make a call id. An API without ids on the wire has some too, for markup that leaks."""
-        return mint_call_id(model, rng, name, number, position, self._row.get("call_id", ""))
+        """Make a call id of the API's form, by default of the native one of the model's family. An API without ids on the
+        wire has some too, for markup that leaks.
+
+        `number` counts the calls of the conversation from 0, `position` those of this reply.
+        """
+        native = (form for family, form in SAMPLES["id_forms"] if re.search(family, model.lower()))
+        return mint_id(rng, self._row.get("call_id") or next(native)).format(
+            name=name, number=number, position=position
+        )
 
     def make_headers(self, envelope: Envelope) -> Headers:
         forms: dict[str, str] = self._row.get("headers", {})

@@ -144,7 +144,7 @@ def _make_answer(turn: Turn, envelope: Envelope, fault: Fault | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
-    if fault and not fault.needs <= api.abilities:
+    if fault and not api.abilities.issuperset(fault.needs):
         raise NotApplicableError(f"{api.name} has no words for it")
     replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
     headers = api.make_headers(envelope)
