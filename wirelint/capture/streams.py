@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from wirelint.apis.reading import IGNORED, Decoded, Documents
+from wirelint.apis.reading import IGNORED, Decoded
 from wirelint.capture.secrets import (
     LITERAL,
     Scope,
@@ -147,9 +147,6 @@ def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
         return [
             Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
         ]
-    strings = _read_strings(body.frames)
-    if strings.covers(body.raw) and is_clean(body.raw, strings, known):
-        return []
     documents = _documents(body)
     strings = StreamStrings()
     fragments: defaultdict[int, list[_Fragment]] = defaultdict(list)
@@ -329,15 +326,6 @@ class StreamStrings:
     def joined(self) -> Iterator[str]:
         """Yield the text of each channel whose strings differ."""
         return ("".join(channel.texts) for channel in self.moving())
-
-
-def _read_strings(frames: Iterable[Frame]) -> StreamStrings:
-    """Return the strings of frames that no session has read."""
-    strings, documents = StreamStrings(), Documents()
-    for frame in frames:
-        documents.read(frame)
-        strings.add(frame, documents.last)
-    return strings
 
 
 def _walk(items: dict[str, Json] | list[Json], channel: _Channel, emit: Emit, depth: int) -> None:
