@@ -13,9 +13,10 @@ from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema, some
 from tests.fixes.drive import run
 from wirelint.mock.answer import Answer, Pause
+from wirelint.mock.apis import APIS
 from wirelint.mock.plan import MARKUP
 from wirelint.mock.scenario import HEADER
-from wirelint.mock.service import APIS, Service
+from wirelint.mock.service import Service
 from wirelint.model import Exchange, Reasoning, Text, ToolCall
 
 QUESTION = User("What is the weather in Paris like?")

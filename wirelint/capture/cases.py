@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from wirelint.apis.reading import mappings
 from wirelint.capture.format import changes, decode, dump, encode
 from wirelint.capture.offline import check_record
 from wirelint.capture.record import Record
@@ -149,10 +150,7 @@ class _Numbered:
         return self._numbers.setdefault(match[0], f"[redacted:{len(self._numbers) + 1:08x}]")
 
 
-_Kind = tuple[str, str, str, str, str, str, str, str]
-
-
-def _kind(finding: Finding) -> _Kind:
+def _kind(finding: Finding) -> tuple[str, ...]:
     """Return the parts of a finding that must stay: the form of its place, its fix, its message without quotations.
     Otherwise a reduction would turn one fault into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
@@ -164,7 +162,7 @@ def _kind(finding: Finding) -> _Kind:
 class _Reduction:
     def __init__(self, record: Record, prior: list[Record], rules: Sequence[Rule]) -> None:
         self._record, self._prior, self._rules = record, prior, rules
-        self._wanted: frozenset[_Kind] = frozenset()
+        self._wanted: frozenset[tuple[str, ...]] = frozenset()
         self._allowed: frozenset[str] = frozenset()
 
     def run(self, names: Collection[str], budget: Budget) -> Case:
@@ -269,15 +267,11 @@ class _Reduction:
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
         """Return the names of tools, which are kept: they help a reader and hold few personal data."""
         exchange = self._judge(form.record(value), ())[1]
-        if exchange is None:
-            return frozenset()
-        names: set[str] = set()
-        if exchange.request is not None:
-            names = {tool.name for tool in exchange.request.tools}
-            names |= {call.name for message in exchange.request.messages for call in message.calls if call.name}
-        if exchange.reply is not None:
-            names |= {call.name for choice in exchange.reply.choices for call in choice.calls if call.name}
-        return frozenset(names)
+        request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
+        calls = [call for message in (request.messages if request else ()) for call in message.calls]
+        calls += [call for choice in (reply.choices if reply else ()) for call in choice.calls]
+        tools = request.tools if request else ()
+        return frozenset({call.name for call in calls if call.name} | {tool.name for tool in tools})
 
 
 def _is_protocol(path: Path) -> bool:
@@ -313,7 +307,7 @@ class Draft:
     the frames are AWS messages. `opaque`: the reply cannot be split into parts."""
 
     base: Record
-    value: Json
+    value: dict[str, Json]
     pieces: tuple[bytes, ...] | None
     messages: bool
     opaque: bool
@@ -339,12 +333,10 @@ class Draft:
 
     def without_times(self) -> Draft:
         """Return the draft without times."""
-        base = dataclasses.replace(self.base, chunks=(), timing=Timing())
-        answer = self.value.get("response") if isinstance(self.value, dict) else None
-        if self.pieces is None or not isinstance(answer, list) or not isinstance(self.value, dict):
-            return dataclasses.replace(self, base=base)
-        timeless: list[Json] = [{**frame, "at": None} for frame in answer if isinstance(frame, dict)]
-        return dataclasses.replace(self, base=base, value={**self.value, "response": timeless})
+        value = dict(self.value)
+        if self.pieces is not None:
+            value["response"] = [{**frame, "at": None} for _, frame in mappings(value["response"])]
+        return dataclasses.replace(self, base=dataclasses.replace(self.base, chunks=(), timing=Timing()), value=value)
 
     def _bytes(self, frame: Json) -> bytes:
         if not isinstance(frame, dict) or self.pieces is None or not isinstance(number := frame.get("n"), int):
@@ -385,16 +377,14 @@ def joined(value: Json) -> Json:
 
     A text in one piece is easier to read, and loses less when it is shortened.
     """
-    answer = value.get("response") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(answer, list):
+    if not isinstance(value, dict) or not isinstance(answer := value.get("response"), list):
         return value
     frames: list[Json] = []
     for frame in answer:
         made = _join(frames[-1], frame) if frames else None
-        if made is None:
-            frames.append(frame)
-        else:
-            frames[-1] = made
+        if made is not None:
+            frames.pop()
+        frames.append(frame if made is None else made)
     return {**value, "response": frames}
 
 

@@ -19,9 +19,10 @@ from typing import get_args
 
 import orjson
 
+from wirelint.apis.reading import mapping, mappings
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.fix import AppliedFix
-from wirelint.jsonvalues import with_strings
+from wirelint.jsonvalues import decode_object, with_strings
 from wirelint.model import End, Json, Timing, missing_of
 
 FORMAT = 1
@@ -43,10 +44,7 @@ class FormatError(ValueError):
 
 def schema() -> dict[str, Json]:
     """Return the JSON Schema (2020-12) of the lines that `encode` writes."""
-    document: dict[str, Json] = orjson.loads(
-        resources.files("wirelint.capture").joinpath("record.schema.json").read_bytes()
-    )
-    return document
+    return decode_object(resources.files("wirelint.capture").joinpath("record.schema.json").read_bytes())
 
 
 def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
@@ -111,10 +109,9 @@ def decode(value: Json, source: str, place: str) -> Record:
     request, response = value.get("request"), value.get("response")
     if not isinstance(request, dict) and not isinstance(response, dict):
         raise FormatError("neither `request` nor `response`")
-    request = request if isinstance(request, dict) else {}
-    answered = isinstance(response, dict)
-    response = response if isinstance(response, dict) else {}
-    request_body, status = _read_body(request), response.get("status", 200 if answered else None)  # some tools write 0
+    otherwise = 200 if isinstance(response, dict) else None
+    request, response = mapping(request), mapping(response)
+    request_body, status = _read_body(request), response.get("status", otherwise)  # some tools write 0
     return Record(
         id=_text(printable(value.get("id"))) or f"{source}:{place.rpartition(' ')[2]}",
         method=_text(request.get("method")) or ("POST" if request_body else "GET"),
@@ -188,22 +185,19 @@ def read_sent(value: Json) -> Sent | None:
 
 def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
     """Return the fixes of a record. A fix without a valid safety or side is left out."""
-    made = (_read_fix(item) for item in (value if isinstance(value, list) else []) if isinstance(item, dict))
-    return tuple(fix for fix in made if fix is not None)
-
-
-def _read_fix(item: Mapping[str, Json]) -> AppliedFix | None:
-    match item:
-        case {"safety": "safe" | "unsafe" as safety, "side": "request" | "response" as side}:
-            pass
-        case _:
-            return None
-    code, name, title, patch = (_text(item.get(key)) for key in ("code", "name", "title", "patch"))
-    pointer, event = item.get("pointer"), item.get("event")
-    lines = patch.split("\n") if patch else []
-    before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
-    place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
-    return AppliedFix(code, name, safety, side, title, *place, before, after)
+    fixes: list[AppliedFix] = []
+    for _, item in mappings(value):
+        match item:
+            case {"safety": "safe" | "unsafe" as safety, "side": "request" | "response" as side}:
+                code, name, title, patch = (_text(item.get(key)) for key in ("code", "name", "title", "patch"))
+                pointer, event = item.get("pointer"), item.get("event")
+                lines = patch.split("\n") if patch else []
+                before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
+                place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
+                fixes.append(AppliedFix(code, name, safety, side, title, *place, before, after))
+            case _:
+                pass
+    return tuple(fixes)
 
 
 def encode_sent(sent: Sent) -> dict[str, Json]:
@@ -327,19 +321,17 @@ _LARGEST = 4 << 20
 
 def beside_received(record: Record) -> dict[str, Json]:
     """Return metadata of a flow that shows the received messages."""
-    forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
-    if forwarded is not record.forwarded or delivered is not record.delivered:
-        record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
-    return _plain(changes(record))
+    sides = {"forwarded": record.forwarded, "delivered": record.delivered}
+    return _plain(changes(record.but(**{name: _bounded(sent) for name, sent in sides.items() if sent is not None})))
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
     """Return metadata of a flow that shows the sent messages."""
     received: dict[str, Json] = {}
     if record.forwarded is not None:
-        received["request"] = _received_message(record.request_headers, record.request_body)
+        received["request"] = encode_sent(_bounded(Sent(record.request_headers, record.request_body)))
     if record.delivered is not None:
-        received["response"] = _received_message(record.response_headers, record.response_body)
+        received["response"] = encode_sent(_bounded(Sent(record.response_headers, record.response_body)))
     made: dict[str, Json] = {"received": received} if received else {}
     if record.fixes:
         made["fixes"] = encode_fixes(record.fixes)
@@ -381,10 +373,9 @@ def restored(record: Record, beside: Mapping[str, Json]) -> Record:
 
 
 def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
+    received = mapping(beside.get("received"))
     try:
-        received = beside.get("received")
-        request = read_sent(received.get("request")) if isinstance(received, dict) else None
-        response = read_sent(received.get("response")) if isinstance(received, dict) else None
+        request, response = read_sent(received.get("request")), read_sent(received.get("response"))
         forwarded, delivered = read_sent(beside.get("forwarded")), read_sent(beside.get("delivered"))
     except FormatError:
         return record
@@ -397,13 +388,8 @@ def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
     return dataclasses.replace(record, forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
 
 
-def _received_message(headers: Headers, body: bytes | None) -> Json:
-    return encode_sent(Sent(headers, body if len(body or b"") <= _LARGEST else None))
-
-
-def _bounded(sent: Sent | None) -> Sent | None:
-    large = sent is not None and sent.body is not None and len(sent.body) > _LARGEST
-    return Sent(sent.headers, None) if sent is not None and large else sent
+def _bounded(sent: Sent) -> Sent:
+    return sent if len(sent.body or b"") <= _LARGEST else Sent(sent.headers, None)
 
 
 def _plain(made: dict[str, Json]) -> dict[str, Json]:

@@ -21,6 +21,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
+from wirelint.apis.reading import mapping
 from wirelint.capture.format import (
     as_number,
     changes,
@@ -32,7 +33,7 @@ from wirelint.capture.format import (
     read_headers,
     restored,
 )
-from wirelint.capture.readers.source import Problem, as_mapping, as_seconds, as_string
+from wirelint.capture.readers.source import Problem, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, Timing
 
@@ -51,20 +52,16 @@ _CURE = "record the traffic again, or export it anew"
 
 def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """Yield the records of a whole HAR."""
-    log = as_mapping(document.get("log"))
+    log = mapping(document.get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
         return
-    from_mitmproxy = is_from_mitmproxy(log)
-    for number, entry in enumerate(entries, 1):
-        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
-        if record is not None:
-            yield record
+    yield from _records(entries, source, is_from_mitmproxy(log))
 
 
 def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
-    return as_mapping(log.get("creator")).get("name") == "mitmproxy"
+    return mapping(log.get("creator")).get("name") == "mitmproxy"
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
@@ -72,46 +69,47 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
     text = data.decode("utf-8", "replace")
     from_mitmproxy = re.search(r'"name"\s*:\s*"mitmproxy"', text[: text.find('"entries"')]) is not None
     start = _ENTRIES.search(text)
-    number = 0
+    entries: list[Json] = []
     position = start.end() if start is not None else len(text)
     decoder = json.JSONDecoder()
-    while True:
-        gap = _GAP.match(text, position)
-        position = gap.end() if gap is not None else position
-        try:
-            entry, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        number += 1
-        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
-        if record is not None:
-            yield record
-    yield Problem(source, f"entry {number + 1}", "the HAR is cut off or broken here", _CURE, fatal=number == 0)
+    with contextlib.suppress(ValueError, RecursionError):
+        while (gap := _GAP.match(text, position)) is not None:
+            entry, position = decoder.raw_decode(text, gap.end())
+            entries.append(entry)
+    yield from _records(entries, source, from_mitmproxy)
+    place = f"entry {len(entries) + 1}"
+    yield Problem(source, place, "the HAR is cut off or broken here", _CURE, fatal=not entries)
 
 
-def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record | None:
-    """Return the record of an entry; None for WebSockets."""
-    request, response = as_mapping(entry.get("request")), as_mapping(entry.get("response"))
-    status = response.get("status")
-    if entry.get("_resourceType") == "websocket" or status == 101 or not request:
-        return None
-    headers = _headers(response)
+def _records(entries: list[Json], source: str, from_mitmproxy: bool) -> Iterator[Record]:
+    """Yield the records of entries, without those of WebSockets."""
+    for number, entry in enumerate(map(mapping, entries), 1):
+        request, response = mapping(entry.get("request")), mapping(entry.get("response"))
+        if request and response.get("status") != 101 and entry.get("_resourceType") != "websocket":
+            yield _record(entry, request, response, source, number, from_mitmproxy)
+
+
+def _record(
+    entry: Mapping[str, Json],
+    request: Mapping[str, Json],
+    response: Mapping[str, Json],
+    source: str,
+    number: int,
+    from_mitmproxy: bool,
+) -> Record:
+    request_headers, headers, status = _headers(request), _headers(response), response.get("status")
     end = next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
     error = as_string(response.get("_error")) or None
-    content = as_mapping(response.get("content"))
-    body = _content(content, headers, from_mitmproxy)
+    body = _content(mapping(response.get("content")), headers, from_mitmproxy)
     if body == b"" and from_mitmproxy and end is None:
         body = None
-    request_headers, was_left = (
-        _headers(request),
-        "Client disconnected" in (error or "") or "ERR_ABORTED" in (error or ""),
-    )
+    was_left = error is not None and ("Client disconnected" in error or "ERR_ABORTED" in error)
     record = Record(
         id=f"{source}:{number}",
         method=as_string(request.get("method")) or "GET",
         url=as_string(request.get("url")),
         request_headers=request_headers,
-        request_body=_content(as_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
+        request_body=_content(mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
         status=status if isinstance(status, int) and status > 0 else None,
         response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
         response_body=body if status else None,
@@ -161,18 +159,14 @@ def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: b
 
 
 def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
-    kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
+    kind = _type(headers).lower()
     return from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8)
 
 
 def _timing(entry: Mapping[str, Json]) -> Timing:
-    timings = as_mapping(entry.get("timings"))
+    timings = mapping(entry.get("timings"))
     steps = [as_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
-    first = (
-        sum(step for step in steps if step is not None and step > 0)
-        if as_number(timings.get("wait")) is not None
-        else None
-    )
+    first = sum(step for step in steps if step is not None and step > 0) if steps[-1] is not None else None
     return Timing(as_seconds(entry.get("startedDateTime")), first, None, as_number(entry.get("time")))
 
 

@@ -329,17 +329,13 @@ def _sent(record: Record, side: Side, made: Mended | Rewritten | None) -> tuple[
 def true_headers(headers: Headers, body: bytes) -> Headers:
     """Return headers for a decoded body: no content-encoding, and the right content-length."""
     made: list[tuple[str, str]] = []
-    length = False
+    length = str(len(body))
     for name, value in headers:
-        match name.lower():
-            case "content-encoding":
-                continue
-            case "content-length":
-                if not length:
-                    made.append((name, str(len(body))))
-                length = True
-            case _:
-                made.append((name, value))
+        if name.lower() != "content-length":
+            made += [(name, value)] if name.lower() != "content-encoding" else []
+        elif length:  # repeated lengths are left out
+            made.append((name, length))
+            length = ""
     return tuple(made)
 
 

@@ -123,7 +123,7 @@ class Redactor:
 
     def url(self, url: str) -> str:
         """Return a URL without its user, its secret parameters, and keys in its path."""
-        return self._plain(self._address(url)) if self.enabled else url
+        return self.text(self._address(url)) if self.enabled else url
 
     def body(self, body: bytes | None) -> bytes | None:
         """Return a body without secrets; the same object if there are none."""
@@ -131,7 +131,14 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a log line, an error message or a note without secrets."""
-        return self._plain(text) if self.enabled else text
+        if not self.enabled or len(text) < _SHORTEST_TEXT:
+            return text
+        pieces: list[str] = []
+        position = 0
+        for span in find_in_text(text, Scope.of(text, self._known)):
+            pieces += text[position : span.start], self.mark(span.secret)
+            position = span.end
+        return "".join([*pieces, text[position:]]) if pieces else text
 
     def json(self, value: Json) -> Json:
         """Return a decoded value without secrets in its strings, for example findings that quote their evidence."""
@@ -167,7 +174,7 @@ class Redactor:
         forwarded = self._sent(record.forwarded, secrets, is_clear=is_clear)
         reply = self._sent(record.delivered, secrets, delivered, is_clear=is_clear)
         return record.but(
-            url=url if is_clear else self._plain(url),
+            url=url if is_clear else self.text(url),
             request_headers=self._fields(record.request_headers, is_clear=is_clear),
             request_body=request_body,
             response_headers=self._fields(record.response_headers, is_clear=is_clear),
@@ -236,7 +243,7 @@ class Redactor:
                 scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
                 fields.append((name, value if is_marked(secret) else scheme + self.mark(secret)))
             else:
-                fields.append((name, value if is_clear else self._plain(value)))
+                fields.append((name, value if is_clear else self.text(value)))
         return tuple(fields)
 
     def _address(self, url: str) -> str:
@@ -259,16 +266,6 @@ class Redactor:
         if not value or not is_secret_parameter(unquote_plus(name)) or is_marked(value):
             return parameter
         return f"{name}{equals}{self.mark(unquote_plus(value))}"
-
-    def _plain(self, text: str) -> str:
-        if len(text) < _SHORTEST_TEXT:
-            return text
-        pieces: list[str] = []
-        position = 0
-        for span in find_in_text(text, Scope.of(text, self._known)):
-            pieces += text[position : span.start], self.mark(span.secret)
-            position = span.end
-        return "".join([*pieces, text[position:]]) if pieces else text
 
 
 def redacted(key: bytes, items: Iterable[Record | Other]) -> Iterator[Record | Other]:

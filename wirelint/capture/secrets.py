@@ -63,11 +63,6 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
-def is_secret_name(name: str) -> bool:
-    """Return True if a JSON key of this name holds a secret."""
-    return _SECRET_NAME.fullmatch(_normal(name)) is not None
-
-
 def holds_secret(name: str, value: str) -> bool:
     """Return True if `value` under the JSON key `name` is a secret, and no placeholder such as `null` or `${KEY}`."""
     if is_marked(value) or _PLACEHOLDER.fullmatch(value):
@@ -185,13 +180,10 @@ class Form:
             return None, anchor
         start, end = match.span(match.re.groups and 1)
         secret = text[start:end]
-        if is_marked(secret) or (self.digit and not _is_mixed_key(secret[len(self.prefix) :])):
+        rest = secret[len(self.prefix) :]
+        if is_marked(secret) or (self.digit and (not _has_digit(rest) or _CSS_CLASS.fullmatch(rest))):
             return None, match.end()
         return Span(start, end, secret), match.end()
-
-
-def _is_mixed_key(rest: str) -> bool:
-    return any(map(str.isdigit, rest)) and _CSS_CLASS.fullmatch(rest) is None
 
 
 @cache
@@ -297,12 +289,9 @@ _CSS_CLASS = re.compile(r"[a-z]{1,14}[0-9]{0,2}(?:[-_][a-z]{0,14}[0-9]{0,2})*")
 """Text after a prefix that is no credential (`sk-child-circle-before-12`): short lower-case words that end in up to two
 digits."""
 
-Find = Callable[[str], Iterator[Span]]
-Check = Callable[[str], bool]
-
 
 def _has_digit(text: str) -> bool:
-    return any(character.isdigit() for character in text)
+    return any(map(str.isdigit, text))
 
 
 def _is_token(text: str) -> bool:
@@ -315,7 +304,6 @@ def _is_token(text: str) -> bool:
 _FILE = re.compile(r"(?:[A-Za-z]:|~|\.{0,2})[/\\][\w./\\@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 """A path to a file with an extension: `signing_key=/etc/keys-2/release.pem`. No base64 has a dot."""
 
-
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
@@ -327,9 +315,6 @@ def _is_variable_secret(text: str) -> bool:
 
 
 def _any_of(*literals: str) -> Callable[[str], bool]:
-    if len(literals) == 1:
-        literal = literals[0]
-        return lambda text: literal in text
     return lambda text: any(literal in text for literal in literals)
 
 
@@ -337,7 +322,7 @@ class Shape(NamedTuple):
     """A shape of secrets. `hint` is a quick test that is False for most texts, `find` yields the secrets."""
 
     hint: Callable[[str], bool]
-    find: Find
+    find: Callable[[str], Iterator[Span]]
 
 
 def _row(row: Mapping[str, Any]) -> Shape:
@@ -356,7 +341,6 @@ def _row(row: Mapping[str, Any]) -> Shape:
 
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
-
 
 _AWS_ID = re.compile(
     r"A(?:KI|SI)A(?:(?<![A-Za-z0-9]A[KS]IA)|(?<=%[0-9A-Fa-f][0-9A-Fa-f]A[KS]IA))[A-Z0-9]{16}(?![A-Za-z0-9])"
@@ -402,7 +386,7 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         begin = following
 
 
-_CHECKS: Mapping[str, Check] = {
+_CHECKS: Mapping[str, Callable[[str], bool]] = {
     "digit": _has_digit,
     "encoded": lambda text: not is_placeholder(text) and (_has_digit(text) or "=" in text or text.lower() != text),
     "masked": lambda text: text.startswith("sk-") or _has_digit(text),
@@ -419,15 +403,7 @@ SHAPES: tuple[Shape, ...] = (
 )
 
 
-def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
-    """Yield secrets with a shape, in no particular order. Spans may overlap."""
-    for hint, find in shapes:
-        if hint(text):
-            yield from find(text)
-
-
-# --- a quick search
-# ----------------------------------------------------------------------------------------------------
+# --- a quick search ----------------------------------------------------------------------------------------------------
 #
 # Theory of operation. Every secret with a form, a shape or a name (`api_key`) has a few bytes beside it that are rare
 # in ordinary traffic: a prefix before a long run of letters, a name before a colon. `harmless` searches only for those
@@ -444,7 +420,6 @@ _FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"
 
 _PLAIN = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ=", b"abcdefghijklmnopqrstuvwxyz:")
 _BETWEEN = b" \t\n\v\f\r\x1c\x1d\x1e\x1f\"'\\" + bytes(range(0x80, 0x100))
-
 
 _STRUCTURES = (
     # An escape of a printable ASCII character or of a folded one, which may hide anything; one of white space between
@@ -531,15 +506,11 @@ class Scope(NamedTuple):
         return bool(self.shapes or self.known or self.pairs)
 
     @classmethod
-    def everything(cls, known: tuple[str, ...]) -> Scope:
-        return cls(SHAPES, known, True)
-
-    @classmethod
     def of(cls, text: str, known: tuple[str, ...]) -> Scope:
         """Return the scope of a document, by quick searches in its raw text."""
         nothing = harmless(text)
         if not nothing and _HIDING.search(text):
-            return cls.everything(known)
+            return cls(SHAPES, known, True)
         nearby = tuple([secret for secret in known if is_near(secret, text)])
         if nothing:
             return cls((), nearby, False)
@@ -549,7 +520,7 @@ class Scope(NamedTuple):
 
 def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
     """Return secrets in a text: sorted spans that do not overlap."""
-    spans = list(find_shapes(text, scope.shapes))
+    spans = [span for hint, find in scope.shapes if hint(text) for span in find(text)]
     for secret in scope.known:
         spans += _find_known(text, secret)
     if depth < _DEEPEST and text.lstrip()[:1] in ("{", "["):
@@ -629,7 +600,7 @@ def _find_pairs(text: str) -> Iterator[Span]:
     while (match := _PAIR.search(text, position)) is not None:
         # The quotation mark that opens the value may also open the next key of a broken document.
         position = match.end() - 1
-        if not is_secret_name(match[2]) and match[2] != "token":
+        if _SECRET_NAME.fullmatch(_normal(match[2])) is None and match[2] != "token":
             continue
         start, end = match.end(), _end_of_value(text, match.end(), match[3])
         if (span := _secret_value(match[2], text[start:end], start)) is not None:

@@ -253,14 +253,11 @@ class Store:
         `size` is about how many bytes of memory wait. All pieces go into one part.
         """
         with self._condition:
-            if self._closing:
+            is_closing = self._closing
+            is_full = self._queued + size > self._max_queue and bool(self._queue)
+            if is_closing or is_full:
                 self._dropped += len(pieces)
-                return False
-            if self._queued + size > self._max_queue and self._queue:
-                self._dropped += len(pieces)
-                full = True
             else:
-                full = False
                 self._queue.append(_Entry(pieces, size))
                 self._queued += size
                 if self._thread is None:
@@ -269,9 +266,9 @@ class Store:
                     self._thread.start()
                 if len(self._queue) == 1:
                     self._condition.notify()
-        if full:
+        if is_full and not is_closing:
             self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
-        return not full
+        return not is_full and not is_closing
 
     def hurry(self) -> None:
         """Write the queue without waiting for more, because someone waits for it."""

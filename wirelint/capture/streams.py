@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from wirelint.apis.reading import IGNORED, Decoded, Documents
+from wirelint.apis.reading import IGNORED, Decoded
 from wirelint.capture.secrets import (
     LITERAL,
     Scope,
@@ -48,7 +48,7 @@ from wirelint.model import Json
 from wirelint.wire import Framing, Sniffer
 from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
-_LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
+_LINE = re.compile(r"[^\r\n]+")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
 _COLON = re.compile(r"[ \t\r\n]*:")
 _PART_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id")
@@ -147,9 +147,6 @@ def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
         return [
             Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
         ]
-    strings = _read_strings(body.frames)
-    if strings.covers(body.raw) and is_clean(body.raw, strings, known):
-        return []
     documents = _documents(body)
     strings = StreamStrings()
     fragments: defaultdict[int, list[_Fragment]] = defaultdict(list)
@@ -225,7 +222,7 @@ def _documents(body: Body) -> list[_Document]:
         text, data = body.text(number), frame.data
         match body.framing:
             case "events":
-                documents += _event_documents(number, [line for line in _data_lines(text) if line[1].strip()])
+                documents += _event_documents(number, text)
             case "lines":
                 documents += [_Document(number, [line]) for line in _lines(text) if line[1].strip()]
             case _ if data and text.endswith(data):
@@ -233,24 +230,20 @@ def _documents(body: Body) -> list[_Document]:
     return documents
 
 
-def _event_documents(number: int, lines: Sequence[tuple[int, str]]) -> list[_Document]:
+def _event_documents(number: int, text: str) -> list[_Document]:
     """Return one document over all data lines of an event; or one for each line, if the blank lines between events are
     lost."""
+    fields = ((start, line, _DATA.match(line)) for start, line in _lines(text))
+    data = ((start + name.end(), line[name.end() :]) for start, line, name in fields if name is not None)
+    lines = [(start, value) for start, value in data if value.strip()]
     if len(lines) > 1 and decode_json("\n".join(line for _, line in lines)) is None:
         return [_Document(number, [line]) for line in lines]
     return [_Document(number, lines)] if lines else []
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for match in _LINE.finditer(text):
-        if match.start(1) > match.start():
-            yield match.start(), text[match.start() : match.start(1)]
-
-
-def _data_lines(text: str) -> Iterator[tuple[int, str]]:
-    for start, line in _lines(text):
-        if (field := _DATA.match(line)) is not None:
-            yield start + field.end(), line[field.end() :]
+    """Yield the lines that are not empty with their offsets."""
+    return ((match.start(), match[0]) for match in _LINE.finditer(text))
 
 
 # --- channels ----------------------------------------------------------------------------------------------------------
@@ -333,15 +326,6 @@ class StreamStrings:
     def joined(self) -> Iterator[str]:
         """Yield the text of each channel whose strings differ."""
         return ("".join(channel.texts) for channel in self.moving())
-
-
-def _read_strings(frames: Iterable[Frame]) -> StreamStrings:
-    """Return the strings of frames that no session has read."""
-    strings, documents = StreamStrings(), Documents()
-    for frame in frames:
-        documents.read(frame)
-        strings.add(frame, documents.last)
-    return strings
 
 
 def _walk(items: dict[str, Json] | list[Json], channel: _Channel, emit: Emit, depth: int) -> None:

@@ -15,9 +15,10 @@ from rich.text import Text
 from wirelint.cli import guided
 from wirelint.launch import describe_bind_error
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
+from wirelint.mock.apis import APIS
 from wirelint.mock.faults import Fault
 from wirelint.mock.plan import MARKUP
-from wirelint.mock.service import APIS, TOOLS_NAME, TOOLS_PATH
+from wirelint.mock.service import TOOLS_NAME, TOOLS_PATH
 from wirelint.view.screen import hung
 
 
@@ -129,7 +130,7 @@ _API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))
 def _apis(fault: Fault) -> list[str]:
     if fault.tools is not None:
         return [TOOLS_NAME]
-    able = {api.name for api in APIS if fault.needs <= api.abilities}
+    able = {api.name for api in APIS if api.abilities.issuperset(fault.needs)}
     return [name for name in _API_NAMES if name in able]
 
 

@@ -1,32 +1,247 @@
-"""The wire formats of the mock server: bodies and events of each API. One class per API; `apis.json` has its facts."""
+"""The wire formats of the mock server: the bodies and events of each API. One class per API; `apis.json` has its facts.
+
+A row has the API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids, and the
+templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. Requests are parsed
+by wirelint's own readers. The replies are independent of its writers: the mock is a check on them.
+"""
 
 from __future__ import annotations
 
 import base64
+import json
 import random
+import re
 import string
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import zip_longest
+from importlib import resources
+from itertools import count, takewhile, zip_longest
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import parse_qs
 
+from wirelint.apis import by_name
+from wirelint.apis.reading import mapping, mappings, number
 from wirelint.apis.reading import text as text_of
-from wirelint.mock.answer import Event, Tag, encode_message
-from wirelint.mock.api import Api, Envelope, EventWriter, objects_in, usage_of
-from wirelint.mock.plan import Ask, Call, Framing, Reply, decode_value, dump_json, mint_id, split_pieces, write_markup
+from wirelint.jsonvalues import with_strings
+from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag, encode_message
+from wirelint.mock.plan import (
+    SAMPLES,
+    Ask,
+    Call,
+    Framing,
+    Options,
+    Reply,
+    Tool,
+    decode_value,
+    dump_json,
+    mint_id,
+    split_pieces,
+    write_markup,
+)
 from wirelint.model import Json
+
+Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
+"""A feature of an API that a fault needs: the call's id and index in each delta (`numbers`), arguments as text (`text`),
+a finish reason for calls (`reasons`), replies that are turns and not continuations of a prompt (`chat`), tool calls
+(`calls`) and their ids (`ids`), token counts (`counts`) and a finish reason (`ends`) in a stream, JSON-RPC (`rpc`)."""
+
+_ROWS: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinpath("apis.json").read_text("utf-8"))
+
+
+class RequestError(ValueError):
+    """A request that the vendor would answer with status 400; the message has the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Values that all events of one answer share. `number` counts the server's requests from 1."""
+
+    model: str
+    number: int
+    options: Options
+    rng: random.Random
+
+    @property
+    def created(self) -> int:
+        """Unix time of the answer: made up, one second per request, so that equal seeds give equal bytes."""
+        return 1_760_000_000 + self.number
+
+
+class Api(ABC):
+    """One wire API, with the facts of its row."""
+
+    ping: ClassVar[bytes] = KEEP_ALIVE
+    """A keep-alive event; a comment for APIs without one."""
+
+    def __init__(self, key: str) -> None:
+        row = _ROWS[key]
+        row = {**_ROWS[row["like"]], **row} if "like" in row else row
+        self.name: str = row["name"]
+        self.path: str = row["path"]
+        """A pattern of paths; its group `model` is the model if a path has it."""
+        self.abilities: frozenset[Ability] = frozenset(row["abilities"])
+        self.busy_status: int = row.get("busy_status", 429)
+        """The status for "overloaded"."""
+        self.finish: dict[str, str] = row.get("finish", {})
+        self.framing: Framing = row.get("framing", "events")
+        self.templates: dict[str, Any] = row["templates"]
+        self._row = row
+        spec = by_name(self.name)
+        assert spec is not None
+        self._read = spec.read_request
+
+    def serves(self, headers: Mapping[str, str]) -> bool:
+        """Return True if a request at the path belongs to this API; the first such API answers it."""
+        del headers
+        return True
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
+        """Parse a request. `target` is the path with its query. Raises RequestError."""
+        row, read = self._row, self._read(body, target.partition("?")[0])
+        for needed, name in ((read.messages, "no_message"), (read.model, "no_model")):
+            if not needed and row.get(name):
+                raise RequestError(row[name])
+        spoken = (message.words for message in reversed(read.messages) if message.role == "user")
+        at_end = [*takewhile(lambda message: message.results, reversed(read.messages))][::-1]
+        results = [result for message in at_end for result in message.results]
+        names = {call.id: call.name for call in reversed(read.calls)}
+        # Tools with a type of their own and no schema are run by the provider, or by names that a client knows.
+        declared = (tool for tool in read.tools if tool.type == "function" or tool.schema is not None)
+        choice = read.tool_choice
+        return Ask(
+            model=read.model,
+            tools=tuple(Tool(one.name, one.schema or {}) for one in declared if one.name),
+            choice=choice.mode if choice.mode in ("none", "required") else "auto",
+            forced=choice.name,
+            user_text=next(filter(None, spoken), ""),
+            result="\n".join(result.text for result in results) if results else None,
+            result_tool=(names.get(results[-1].call_id) or results[-1].name if results else None) or "the tool",
+            calls_before=len(read.calls),
+            stream=read.stream,
+            framing=self.framing,
+            choices=min(max(number(body.get("n")) or 1, 1), 16) if row.get("candidates") else 1,
+            limit=max(read.max_tokens or 0, 0) or None,
+            usage=read.wants_usage is True or not row.get("usage_on_request"),
+            thinking=_find(body, row.get("thinking", "thinking.none")) not in (None, False, "", "disabled"),
+            preamble=row.get("preamble", False),
+            parallel=read.parallel_tool_calls is not False,
+            prompt_tokens=estimate_tokens(body),
+        )
+
+    @abstractmethod
+    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
+
+    @abstractmethod
+    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]: ...
+
+    def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
+        """Make a call id of the API's form, by default of the native one of the model's family. An API without ids on the
+        wire has some too, for markup that leaks.
+
+        `number` counts the calls of the conversation from 0, `position` those of this reply.
+        """
+        native = (form for family, form in SAMPLES["id_forms"] if re.search(family, model.lower()))
+        return mint_id(rng, self._row.get("call_id") or next(native)).format(
+            name=name, number=number, position=position
+        )
+
+    def make_headers(self, envelope: Envelope) -> Headers:
+        forms: dict[str, str] = self._row.get("headers", {})
+        return tuple((name, mint_id(envelope.rng, form)) for name, form in forms.items())
+
+    def make_error(self, status: int, message: str, template: str = "error") -> Json:
+        """Make an error body."""
+        kind, code = self._error_kind(status)
+        return _fill(self._row[template], {"status": status, "message": message, "kind": kind, "code": code})
+
+    def make_error_events(self, status: int, message: str) -> list[Event]:
+        """Make the events of an error inside a stream that has begun with status 200."""
+        value = self.make_error(status, message, "stream_error" if "stream_error" in self._row else "error")
+        name = self._row.get("error_event")
+        events = [Event("error", dump_json(value), self._error_kind(status)[0] if name == "$kind" else name)]
+        return [*events, *self.end_stream()]
+
+    def end_stream(self) -> list[Event]:
+        """Return `data: [DONE]` for an API that ends its streams, errors included, in this way."""
+        return [Event("done", "[DONE]")] if self._row.get("done") else []
+
+    def fill(self, template: str, values: Mapping[str, Json]) -> dict[str, Json]:
+        """Return a copy of a template with its values."""
+        return mapping(_fill(self.templates[template], values))
+
+    def mint(self, envelope: Envelope, template: str = "id") -> str:
+        return mint_id(envelope.rng, self.templates[template])
+
+    def _error_kind(self, status: int) -> tuple[str, Json]:
+        kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
+        words = (str(status), f"{status // 100}xx", "other")
+        return next((kinds[word] for word in words if word in kinds), ("", None))
+
+
+@dataclass(slots=True)
+class _EventWriter:
+    """Collects the events of one stream. `form` writes the JSON of an event, by default with its name as `type`."""
+
+    form: Callable[[str, dict[str, Json]], str] = lambda name, value: dump_json({"type": name, **value})
+    events: list[Event] = field(default_factory=list)
+
+    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
+        self.events.append(Event(tag, self.form(name, value), name))
+
+    def add_block(self, names: tuple[str, str, str], place: dict[str, Json], block: _Block) -> None:
+        """Add the events of a block: its starts, its deltas, its end. `place` is in each of them."""
+        start, delta, stop = names
+        for one in block.starts:
+            self.add("start", start, place | one)
+        for value in block.deltas:
+            self.add("delta", delta, {**place, "delta": value})
+        self.add("stop", stop, place)
+
+
+class _Block(NamedTuple):
+    """A content block: its value in a whole body; the values of its start events and of its deltas in a stream."""
+
+    whole: Json
+    starts: Sequence[dict[str, Json]]
+    deltas: Sequence[Json]
+
+
+def _fill(template: Json, values: Mapping[str, Json]) -> Json:
+    return with_strings(template, lambda text: values[text[1:]] if text.startswith("$") else text)
+
+
+def _usage_of(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
+    """Return the token counts for a template."""
+    completion = sum(reply.tokens for reply in replies)
+    reasoning = sum(len(split_pieces(reply.reasoning)) for reply in replies)
+    total = ask.prompt_tokens + completion
+    return {"prompt": ask.prompt_tokens, "completion": completion, "total": total, "reasoning": reasoning}
+
+
+def estimate_tokens(value: Json) -> int:
+    """Return a plausible count of the tokens of a request."""
+    return max(len(dump_json(value)) // 4, 1)
+
+
+def _find(value: Json, path: str) -> Json:
+    """Return the value at a path of members, such as `tool_choice.name`; None if there is none."""
+    for name in path.split("."):
+        value = mapping(value).get(name)
+    return value
+
+
+def objects_in(value: Json) -> list[dict[str, Json]]:
+    """Return the objects of a list; nothing for any other value."""
+    return [one for _, one in mappings(value)]
+
 
 # --- OpenAI and alike -----------------------------------------------------------------------------------------------
 
 
 def _head(envelope: Envelope, id_: str) -> dict[str, Json]:
     return {"id": id_, "created": envelope.created, "model": envelope.model}
-
-
-def _usage(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
-    reasoning = sum(len(split_pieces(reply.reasoning)) for reply in replies)
-    return {**usage_of(replies, ask), "reasoning": reasoning}
 
 
 def _write_call(call: Call) -> dict[str, Json]:
@@ -40,15 +255,13 @@ class OpenAIChat(Api):
     https://platform.openai.com/docs/api-reference/chat/streaming
     """
 
-    key = "openai_chat"
-
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         head = _head(envelope, self.mint(envelope))
         choices: list[Json] = [
             self.fill("choice", {"index": at, "message": self._message(reply), "finish": self._finish(reply, ask)})
             for at, reply in enumerate(replies)
         ]
-        return self.fill("body", {**head, "choices": choices, "usage": self.fill("usage", _usage(replies, ask))})
+        return self.fill("body", {**head, "choices": choices, "usage": self.fill("usage", _usage_of(replies, ask))})
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         head = self.fill("chunk", _head(envelope, self.mint(envelope)))
@@ -65,7 +278,7 @@ class OpenAIChat(Api):
         for row in zip_longest(*per_choice):
             events += [chunk(tag, [choice]) for tag, choice in filter(None, row)]
         if ask.usage:
-            events.append(chunk("usage", [], self.fill("usage", _usage(replies, ask))))
+            events.append(chunk("usage", [], self.fill("usage", _usage_of(replies, ask))))
         return [*events, *self.end_stream()]
 
     def _finish(self, reply: Reply, ask: Ask) -> str:
@@ -111,8 +324,6 @@ class Mistral(OpenAIChat):
     The path is OpenAI's, so the host decides, or the name of the vendor's SDK. https://docs.mistral.ai/api/#tag/chat
     """
 
-    key = "mistral"
-
     def serves(self, headers: Mapping[str, str]) -> bool:
         host = headers.get("host", "").partition(":")[0]
         return host.endswith("mistral.ai") or headers.get("user-agent", "").startswith(("mistral-client", "mistralai"))
@@ -127,7 +338,7 @@ class Mistral(OpenAIChat):
 
         def add(tag: Tag, index: int, delta: Json, finish: str | None = None) -> None:
             choice: Json = {"index": index, "delta": delta, "finish_reason": finish}
-            usage: dict[str, Json] = {"usage": self.fill("usage", usage_of(replies, ask))} if finish else {}
+            usage: dict[str, Json] = {"usage": self.fill("usage", _usage_of(replies, ask))} if finish else {}
             events.append(Event(tag, dump_json(head | {"choices": [choice]} | usage)))
 
         for index, reply in enumerate(replies):
@@ -156,25 +367,24 @@ class OpenAIResponses(Api):
     https://platform.openai.com/docs/api-reference/responses-streaming
     """
 
-    key = "openai_responses"
-
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         return self._response(replies[0], ask, envelope)
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         response = self._response(replies[0], ask, envelope)
         begun = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
-        writer = _ItemWriter(begun=self.templates["begun"])
+        numbers = count()
+        writer = _EventWriter(lambda name, value: dump_json({"type": name, "sequence_number": next(numbers), **value}))
         writer.add("open", "response.created", {"response": begun})
         writer.add("open", "response.in_progress", {"response": begun})
         for index, item in enumerate(objects_in(response["output"])):
-            writer.add_item(index, item)
+            self._add_item(writer, index, item)
         writer.add("done", f"response.{response['status']}", {"response": response})
         return writer.events
 
     def _response(self, reply: Reply, ask: Ask, envelope: Envelope) -> dict[str, Json]:
         cut = reply.finish == "length"
-        values: dict[str, Json] = _head(envelope, mint_id(envelope.rng, "resp_{hex 48}")) | _usage((reply,), ask)
+        values: dict[str, Json] = _head(envelope, mint_id(envelope.rng, "resp_{hex 48}")) | _usage_of((reply,), ask)
         values["status"] = "incomplete" if cut else "completed"
         values["details"] = {"reason": "max_output_tokens"} if cut else None
         return self.fill("body", {**values, "output": list(self._items(reply, envelope))})
@@ -192,51 +402,43 @@ class OpenAIResponses(Api):
             named: dict[str, Json] = {"call_id": call.id, "name": call.name, "arguments": call.text}
             yield self.fill("function_call", {"id": mint("fc"), **named})
 
-
-@dataclass(slots=True, kw_only=True)
-class _ItemWriter(EventWriter):
-    """Collects the events of a Responses stream. `begun` has the empty content of an item when it is added, by type."""
-
-    begun: Mapping[str, dict[str, Json]]
-
-    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
-        EventWriter.add(self, tag, name, {"sequence_number": len(self.events), **value})
-
-    def add_item(self, index: int, item: dict[str, Json]) -> None:
+    def _add_item(self, writer: _EventWriter, index: int, item: dict[str, Json]) -> None:
         at: dict[str, Json] = {"output_index": index}
         place: dict[str, Json] = {"item_id": item["id"], **at}
-        first: dict[str, Json] = {**item, **self.begun[str(item["type"])]}
+        first: dict[str, Json] = {**item, **self.templates["begun"][item["type"]]}
         if "status" in item:
             first["status"] = "in_progress"
-        self.add("start", "response.output_item.added", {**at, "item": first})
+        writer.add("start", "response.output_item.added", {**at, "item": first})
         summary = "response.reasoning_summary"
-        for number, part in enumerate(objects_in(item.get("summary"))):
-            where = {**place, "summary_index": number}
-            self._add_part(f"{summary}_part", f"{summary}_text", where, part, "text")
-        for number, part in enumerate(objects_in(item.get("content"))):
+        for position, part in enumerate(objects_in(item.get("summary"))):
+            where = {**place, "summary_index": position}
+            _add_part(writer, f"{summary}_part", f"{summary}_text", where, part, "text")
+        for position, part in enumerate(objects_in(item.get("content"))):
             name = "refusal" if part["type"] == "refusal" else "text"
-            where = {**place, "content_index": number}
-            self._add_part("response.content_part", f"response.{part['type']}", where, part, name)
+            where = {**place, "content_index": position}
+            _add_part(writer, "response.content_part", f"response.{part['type']}", where, part, name)
         if item["type"] == "function_call":
-            self._add_text("response.function_call_arguments", place, "arguments", str(item["arguments"]))
-        self.add("stop", "response.output_item.done", {**at, "item": item})
+            _add_text(writer, "response.function_call_arguments", place, "arguments", str(item["arguments"]))
+        writer.add("stop", "response.output_item.done", {**at, "item": item})
 
-    def _add_part(self, stem: str, text_stem: str, place: dict[str, Json], part: dict[str, Json], name: str) -> None:
-        self.add("start", f"{stem}.added", {**place, "part": {**part, name: ""}})
-        self._add_text(text_stem, place, name, str(part[name]))
-        self.add("stop", f"{stem}.done", {**place, "part": part})
 
-    def _add_text(self, stem: str, place: dict[str, Json], name: str, text: str) -> None:
-        for piece in split_pieces(text):
-            self.add("delta", f"{stem}.delta", {**place, "delta": piece})
-        self.add("stop", f"{stem}.done", {**place, name: text})
+def _add_part(
+    writer: _EventWriter, stem: str, text_stem: str, place: dict[str, Json], part: dict[str, Json], name: str
+) -> None:
+    writer.add("start", f"{stem}.added", {**place, "part": {**part, name: ""}})
+    _add_text(writer, text_stem, place, name, str(part[name]))
+    writer.add("stop", f"{stem}.done", {**place, "part": part})
+
+
+def _add_text(writer: _EventWriter, stem: str, place: dict[str, Json], name: str, text: str) -> None:
+    for piece in split_pieces(text):
+        writer.add("delta", f"{stem}.delta", {**place, "delta": piece})
+    writer.add("stop", f"{stem}.done", {**place, name: text})
 
 
 class OpenAICompletions(Api):
     """A prompt in, its continuation out. The endpoint has no tools: if a request declares some, the model writes
     markup."""
-
-    key = "openai_completions"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         """Parse a request. The last user turn of a prompt in the ChatML template is the user's text."""
@@ -248,7 +450,7 @@ class OpenAICompletions(Api):
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         choices = [self._choice(at, _write_text(reply), self.finish[reply.finish]) for at, reply in enumerate(replies)]
         head = self.fill("head", _head(envelope, self.mint(envelope)))
-        return head | {"choices": choices, "usage": self.fill("usage", usage_of(replies, ask))}
+        return head | {"choices": choices, "usage": self.fill("usage", _usage_of(replies, ask))}
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         head = self.fill("head", _head(envelope, self.mint(envelope)))
@@ -259,7 +461,7 @@ class OpenAICompletions(Api):
             end = self._choice(at, "", self.finish[reply.finish])
             events.append(Event("finish", dump_json(head | {"choices": [end]})))
         if ask.usage:
-            usage = self.fill("usage", usage_of(replies, ask))
+            usage = self.fill("usage", _usage_of(replies, ask))
             events.append(Event("usage", dump_json(head | {"choices": [], "usage": usage})))
         return [*events, *self.end_stream()]
 
@@ -273,11 +475,9 @@ def _write_text(reply: Reply) -> str:
 
 
 class DeepInfra(OpenAICompletions):
-    key = "deepinfra"
-
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         id_ = mint_id(envelope.rng, "{alnum 22}")
-        return self.fill("body", {"id": id_, "text": _write_text(replies[0]), **usage_of(replies, ask)})
+        return self.fill("body", {"id": id_, "text": _write_text(replies[0]), **_usage_of(replies, ask)})
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         text = _write_text(replies[0])
@@ -302,72 +502,60 @@ class Anthropic(Api):
     https://docs.anthropic.com/en/docs/build-with-claude/streaming
     """
 
-    key = "anthropic"
     ping = _PING.encode()
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        reply = replies[0]
-        content: list[Json] = []
-        if reply.reasoning:
-            content.append({"type": "thinking", "thinking": reply.reasoning, "signature": _sign(envelope.rng)})
-        if reply.shown:
-            content.append({"type": "text", "text": reply.shown})
-        content += [{"type": "tool_use", "id": one.id, "name": one.name, "input": one.value} for one in reply.calls]
-        return self._message(ask, envelope, reply.tokens, content, self.finish[reply.finish])
+        content = [block.whole for block in self._blocks(replies[0], envelope.rng)]
+        return self._message(ask, envelope, replies[0].tokens, content, self.finish[replies[0].finish])
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         """Make the events; a ping follows the first start. JSON is padded against traffic analysis."""
         reply, rng = replies[0], envelope.rng
-        writer = EventWriter(
+        writer = _EventWriter(
             lambda name, value: f"{dump_json({'type': name, **value})[:-1]}{' ' * rng.randrange(12)}}}"
         )
         writer.add("open", "message_start", {"message": self._message(ask, envelope, 1, [], None)})
-        blocks: list[tuple[list[Json], list[Json]]] = []
-        if reply.reasoning:
-            deltas: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in split_pieces(reply.reasoning)]
-            deltas.append({"type": "signature_delta", "signature": _sign(envelope.rng)})
-            blocks.append(([{"type": "thinking", "thinking": "", "signature": ""}], deltas))
-        if reply.shown:
-            pieces: list[Json] = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.shown)]
-            blocks.append(([{"type": "text", "text": ""}], pieces))
-        first = len(blocks)
-        blocks += [_write_tool_use(call) for call in reply.calls]
-        for index, (starts, deltas) in enumerate(blocks):
-            call = reply.calls[index - first] if index >= first else None
-            place: dict[str, Json] = {"index": first if call is not None and call.place == "first" else index}
-            begun: list[Json] = [{"content_block": block} for block in starts]
-            writer.add_block(_BLOCK, {} if call is not None and call.place == "none" else place, begun, deltas)
+        names = ("content_block_start", "content_block_delta", "content_block_stop")
+        blocks = self._blocks(reply, rng)
+        first = len(blocks) - len(reply.calls)
+        for index, block in enumerate(blocks):
+            fault = reply.calls[index - first].place if index >= first else "own"
+            place: dict[str, Json] = {"index": first if fault == "first" else index}
+            writer.add_block(names, {} if fault == "none" else place, block)
         end: dict[str, Json] = {"finish": self.finish[reply.finish], "completion": reply.tokens}
         writer.add("finish", "message_delta", self.fill("end", end))
         writer.add("done", "message_stop", {})
-        for at in [at for at, event in enumerate(writer.events, 1) if event.tag == "start"][:1]:
-            writer.events.insert(at, _PING)
+        start = next((at for at, event in enumerate(writer.events, 1) if event.tag == "start"), None)
+        if start is not None:
+            writer.events.insert(start, _PING)
         return writer.events
+
+    def _blocks(self, reply: Reply, rng: random.Random) -> list[_Block]:
+        blocks: list[_Block] = []
+        if reply.reasoning:
+            signature = base64.b64encode(rng.randbytes(96)).decode()
+            whole: dict[str, Json] = {"type": "thinking", "thinking": reply.reasoning, "signature": signature}
+            deltas: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in split_pieces(reply.reasoning)]
+            deltas.append({"type": "signature_delta", "signature": signature})
+            blocks.append(_Block(whole, [{"content_block": whole | {"thinking": "", "signature": ""}}], deltas))
+        if reply.shown:
+            deltas = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.shown)]
+            begun: Json = {"type": "text", "text": ""}
+            blocks.append(_Block({"type": "text", "text": reply.shown}, [{"content_block": begun}], deltas))
+        for call in reply.calls:
+            whole = {"type": "tool_use", "id": call.id, "name": call.name, "input": call.value}
+            start = whole | {"input": decode_value(call.start or "{}")}
+            # A second start of one block is a fault (`id-unstable`).
+            starts = [start, start | {"id": call.later_id}] if call.later_id else [start]
+            pieces = ("", *split_pieces(call.arguments))
+            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+            blocks.append(_Block(whole, [{"content_block": one} for one in starts], deltas))
+        return blocks
 
     def _message(self, ask: Ask, envelope: Envelope, tokens: int, content: list[Json], finish: str | None) -> Json:
         values: dict[str, Json] = {"id": mint_id(envelope.rng, "msg_01{alnum 22}"), "model": envelope.model}
-        values |= {"content": content, "finish": finish, **usage_of((), ask), "completion": tokens}
+        values |= {"content": content, "finish": finish, **_usage_of((), ask), "completion": tokens}
         return self.fill("message", values)
-
-
-def _sign(rng: random.Random) -> str:
-    return base64.b64encode(rng.randbytes(96)).decode()
-
-
-_BLOCK = ("content_block_start", "content_block_delta", "content_block_stop")
-
-
-def _write_tool_use(call: Call) -> tuple[list[Json], list[Json]]:
-    """Return the starts and the deltas of a tool use. A second start of one block is a fault (`id-unstable`)."""
-    block: dict[str, Json] = {"type": "tool_use", "id": call.id, "name": call.name}
-    block["input"] = decode_value(call.start or "{}")
-    starts: list[Json] = [block, block | {"id": call.later_id}] if call.later_id else [block]
-    pieces = ("", *split_pieces(call.arguments))
-    return starts, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-
-
-class VertexAnthropic(Anthropic):
-    key = "vertex_anthropic"
 
 
 class BedrockAnthropic(Anthropic):
@@ -376,7 +564,6 @@ class BedrockAnthropic(Anthropic):
     https://docs.anthropic.com/en/api/claude-on-amazon-bedrock
     """
 
-    key = "bedrock_anthropic"
     ping = encode_message(Event("ping", "{}", "ping"))
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
@@ -399,40 +586,36 @@ class Bedrock(Api):
     https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
     """
 
-    key = "bedrock"
     ping = encode_message(Event("ping", "{}", "ping"))
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        reply = replies[0]
-        content: list[Json] = []
-        if reply.reasoning:
-            content.append({"reasoningContent": {"reasoningText": {"text": reply.reasoning, "signature": "c2lnbmVk"}}})
-        if reply.shown:
-            content.append({"text": reply.shown})
-        for call in reply.calls:
-            content += [{"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.value}}]
-        values: dict[str, Json] = {"content": content, "finish": self.finish[reply.finish]}
-        return self.fill("body", values | usage_of(replies, ask))
+        content: Json = [block.whole for block in self._blocks(replies[0])]
+        values: dict[str, Json] = {"content": content, "finish": self.finish[replies[0].finish]}
+        return self.fill("body", values | _usage_of(replies, ask))
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        reply, rng = replies[0], envelope.rng
-        writer = EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
+        rng = envelope.rng
+        writer = _EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
         writer.add("open", "messageStart", {"role": "assistant"})
-        blocks: list[tuple[list[Json], list[Json]]] = []
-        if reply.reasoning:
-            thoughts: list[Json] = [{"reasoningContent": {"text": piece}} for piece in split_pieces(reply.reasoning)]
-            blocks.append(([], [*thoughts, {"reasoningContent": {"signature": "c2lnbmVk"}}]))
-        if reply.shown:
-            blocks.append(([], [{"text": piece} for piece in split_pieces(reply.shown)]))
-        for call in reply.calls:
-            start: Json = {"start": {"toolUse": {"toolUseId": call.id, "name": call.name}}}
-            blocks.append(([start], [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]))
         names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
-        for index, (starts, deltas) in enumerate(blocks):
-            writer.add_block(names, {"contentBlockIndex": index}, starts, deltas)
-        writer.add("finish", "messageStop", {"stopReason": self.finish[reply.finish]})
-        writer.add("done", "metadata", self.fill("end", usage_of(replies, ask)))
+        for index, block in enumerate(self._blocks(replies[0])):
+            writer.add_block(names, {"contentBlockIndex": index}, block)
+        writer.add("finish", "messageStop", {"stopReason": self.finish[replies[0].finish]})
+        writer.add("done", "metadata", self.fill("end", _usage_of(replies, ask)))
         return writer.events
+
+    def _blocks(self, reply: Reply) -> Iterator[_Block]:
+        if reply.reasoning:
+            signature: dict[str, Json] = {"signature": "c2lnbmVk"}
+            deltas: list[Json] = [{"reasoningContent": {"text": piece}} for piece in split_pieces(reply.reasoning)]
+            whole: Json = {"reasoningContent": {"reasoningText": {"text": reply.reasoning, **signature}}}
+            yield _Block(whole, (), [*deltas, {"reasoningContent": signature}])
+        if reply.shown:
+            yield _Block({"text": reply.shown}, (), [{"text": piece} for piece in split_pieces(reply.shown)])
+        for call in reply.calls:
+            named: dict[str, Json] = {"toolUseId": call.id, "name": call.name}
+            deltas = [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]
+            yield _Block({"toolUse": {**named, "input": call.value}}, [{"start": {"toolUse": named}}], deltas)
 
 
 class Cohere(Api):
@@ -440,8 +623,6 @@ class Cohere(Api):
     comes as `tool-plan-delta`. `message-end` has the finish reason and the usage; `[DONE]` follows.
     https://docs.cohere.com/v2/docs/streaming
     """
-
-    key = "cohere"
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
         reply = replies[0]
@@ -461,26 +642,27 @@ class Cohere(Api):
 
     def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
         reply = replies[0]
-        writer = EventWriter()
+        writer = _EventWriter()
         writer.add("open", "message-start", {"id": self.mint(envelope), "delta": self.fill("start", {})})
         if reply.calls:
             for piece in split_pieces(reply.reasoning):
                 writer.add("delta", "tool-plan-delta", {"delta": {"message": {"tool_plan": piece}}})
         texts = {"thinking": "" if reply.calls else reply.reasoning, "text": reply.shown}
         for index, (kind, text) in enumerate((kind, text) for kind, text in texts.items() if text):
-            begun: Json = {"delta": {"message": {"content": {"type": kind, kind: ""}}}}
+            begun: dict[str, Json] = {"delta": {"message": {"content": {"type": kind, kind: ""}}}}
             deltas: list[Json] = [{"message": {"content": {kind: piece}}} for piece in split_pieces(text)]
-            writer.add_block(("content-start", "content-delta", "content-end"), {"index": index}, [begun], deltas)
+            names = ("content-start", "content-delta", "content-end")
+            writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
         for index, call in enumerate(reply.calls):
             begun = {"delta": {"message": {"tool_calls": _write_call(replace(call, start="", arguments=""))}}}
             deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
             names = ("tool-call-start", "tool-call-delta", "tool-call-end")
-            writer.add_block(names, {"index": index}, [begun], deltas)
+            writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
         writer.add("finish", "message-end", {"delta": self._end(replies, ask)})
         return [*writer.events, Event("done", "[DONE]")]
 
     def _end(self, replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[replies[0].finish], **usage_of(replies, ask)})
+        return self.fill("end", {"finish": self.finish[replies[0].finish], **_usage_of(replies, ask)})
 
 
 # --- calls that come whole: Gemini, Ollama --------------------------------------------------------------------------
@@ -491,8 +673,6 @@ class Gemini(Api):
     more parts. Calls come whole, arguments as a value, without ids. Only the finish reason ends a stream.
     https://ai.google.dev/api/generate-content
     """
-
-    key = "gemini"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         query = target.partition("?")[2]
@@ -523,7 +703,7 @@ class Gemini(Api):
         return self.fill("head", {"model": envelope.model, "id": mint_id(envelope.rng, "{alnum 22}")})
 
     def _reply(self, parts: list[Json], reply: Reply, ask: Ask, head: dict[str, Json], *, ends: bool) -> Json:
-        counts = usage_of((reply,), ask)
+        counts = _usage_of((reply,), ask)
         usage: dict[str, Json] = {"promptTokenCount": counts["prompt"], "totalTokenCount": counts["total"]}
         finish: dict[str, Json] = {}
         if ends:
@@ -550,7 +730,6 @@ class OllamaChat(Api):
     https://github.com/ollama/ollama/blob/main/docs/api.md
     """
 
-    key = "ollama_chat"
     text_member = "content"
 
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
@@ -577,11 +756,10 @@ class OllamaChat(Api):
         return self.fill("line", {"model": envelope.model, "time": created, "content": message})
 
     def _end(self, reply: Reply, ask: Ask) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[reply.finish], **usage_of((reply,), ask)})
+        return self.fill("end", {"finish": self.finish[reply.finish], **_usage_of((reply,), ask)})
 
 
 class OllamaGenerate(OllamaChat):
-    key = "ollama_generate"
     text_member = "response"
 
     def _line(self, content: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
@@ -595,3 +773,22 @@ def _write_whole_calls(reply: Reply) -> list[Json]:
     return [
         {"function": {"index": at, "name": call.name, "arguments": call.value}} for at, call in enumerate(reply.calls)
     ]
+
+
+OPENAI, ANTHROPIC = OpenAIChat("openai_chat"), Anthropic("anthropic")
+APIS: tuple[Api, ...] = (
+    Mistral("mistral"),
+    OPENAI,
+    ANTHROPIC,
+    OpenAIResponses("openai_responses"),
+    OpenAICompletions("openai_completions"),
+    DeepInfra("deepinfra"),
+    Gemini("gemini"),
+    OllamaChat("ollama_chat"),
+    OllamaGenerate("ollama_generate"),
+    Cohere("cohere"),
+    Bedrock("bedrock"),
+    BedrockAnthropic("bedrock_anthropic"),
+    Anthropic("vertex_anthropic"),
+)
+"""The APIs in the order in which `Api.serves` is called."""

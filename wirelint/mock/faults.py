@@ -10,15 +10,15 @@ from __future__ import annotations
 import base64
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import jsonschema_rs
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
-from wirelint.mock.api import Ability, Api
+from wirelint.mock.apis import Ability, Api
 from wirelint.mock.plan import (
     MARKUP,
     SAMPLES,
@@ -77,11 +77,11 @@ class Fault:
     events: EventStage | None = None
     answer: AnswerStage | None = None
     tools: McpStage | None = None
-    modes: tuple[str, ...] = ()
-    takes: frozenset[str] = frozenset()
+    modes: Sequence[str] = ()
+    takes: Sequence[str] = ()
     calls: int = 0
     stream: bool = False
-    needs: frozenset[Ability] = frozenset()
+    needs: Sequence[Ability] = ()
 
 
 # --- changes of a reply -----------------------------------------------------------------------------------------------
@@ -477,27 +477,20 @@ MCP_STAGES: dict[str, McpStage] = {
 # --- the table ---------------------------------------------------------------------------------------------------------
 
 
-_FACTS: dict[str, Callable[[Any], Any]] = {"modes": tuple, "takes": frozenset, "needs": frozenset}
-
-
 def _replace(text: str, reply: Reply, turn: Turn) -> Reply:
     return Reply(reply.reasoning, text.format(tool=reply.calls[0].name, topic=turn.topic.phrase))
 
 
-def _load() -> dict[str, Fault]:
-    return {
-        name: Fault(
-            **{key: _FACTS.get(key, lambda fact: fact)(fact) for key, fact in row.items()},
-            reply=partial(_replace, row["text"]) if "text" in row else REPLY_STAGES.get(name),
-            events=EVENT_STAGES.get(name),
-            answer=ANSWER_STAGES.get(name),
-            tools=MCP_STAGES.get(name),
-        )
-        for name, row in load_table("faults").items()
-    }
-
-
-FAULTS: dict[str, Fault] = _load()
+FAULTS: dict[str, Fault] = {
+    name: Fault(
+        **row,
+        reply=partial(_replace, row["text"]) if "text" in row else REPLY_STAGES.get(name),
+        events=EVENT_STAGES.get(name),
+        answer=ANSWER_STAGES.get(name),
+        tools=MCP_STAGES.get(name),
+    )
+    for name, row in load_table("faults").items()
+}
 
 NOT_PLAYED: dict[str, str] = load_table("not_played")
 """Rules that no reply of this server can break, and why."""
@@ -511,7 +504,7 @@ def resolve(scenario: Scenario) -> Fault | None:
         raise ScenarioError(f"{name} is not a fault of a model's reply: {NOT_PLAYED[name]}")
     if fault is None and name != HEALTHY:
         raise ScenarioError(f"unknown fault {name[:60]!a}{near(name, FAULTS)}")
-    known = fault.takes | ({"mode"} if fault.modes else set()) if fault else set()
+    known = {*fault.takes, *(["mode"] if fault.modes else [])} if fault else set()
     for option in sorted((scenario.given & FAULT_OPTIONS) - known):
         raise ScenarioError(f"{name} has no option '{option}'")
     if fault and options.mode and options.mode not in fault.modes:

@@ -198,15 +198,6 @@ def mint_id(rng: random.Random, form: str) -> str:
     return _RANDOM_PART.sub(lambda part: "".join(rng.choices(_ALPHABETS[part[1]], k=int(part[2]))), form)
 
 
-def mint_call_id(model: str, rng: random.Random, name: str, number: int, position: int, form: str = "") -> str:
-    """Make a call id of a form, by default the native one of the model's family.
-
-    `number` counts the calls of the conversation from 0, `position` those of this reply.
-    """
-    form = form or next(form for family, form in SAMPLES["id_forms"] if re.search(family, model.lower()))
-    return mint_id(rng, form).format(name=name, number=number, position=position)
-
-
 MARKUP: dict[str, dict[str, str]] = load_table("markup")
 """Forms of native tool-call markup by dialect, as it looks when a serving engine does not convert it."""
 

@@ -15,22 +15,7 @@ import orjson
 
 from wirelint.apis.reading import mapping, text
 from wirelint.mock.answer import Answer, Event, Headers, json_answer, shape_answer, stream_answer
-from wirelint.mock.api import Api, Envelope, RequestError, estimate_tokens, objects_in
-from wirelint.mock.apis import (
-    Anthropic,
-    Bedrock,
-    BedrockAnthropic,
-    Cohere,
-    DeepInfra,
-    Gemini,
-    Mistral,
-    OllamaChat,
-    OllamaGenerate,
-    OpenAIChat,
-    OpenAICompletions,
-    OpenAIResponses,
-    VertexAnthropic,
-)
+from wirelint.mock.apis import ANTHROPIC, APIS, OPENAI, Api, Envelope, RequestError, estimate_tokens, objects_in
 from wirelint.mock.faults import FAULTS, Fault, Message, NotApplicableError, Turn, resolve
 from wirelint.mock.plan import DEFAULTS, Ask, Options, Reply, dump_json, mint_id, plan_reply
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Line, Scenario, ScenarioError, Script, parse_scenario
@@ -38,22 +23,6 @@ from wirelint.model import Json
 
 TOOLS_PATH = "/mcp"
 TOOLS_NAME = "mcp"
-_OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
-APIS: tuple[Api, ...] = (
-    Mistral(),
-    _OPENAI,
-    _ANTHROPIC,
-    OpenAIResponses(),
-    OpenAICompletions(),
-    DeepInfra(),
-    Gemini(),
-    OllamaChat(),
-    OllamaGenerate(),
-    Cohere(),
-    Bedrock(),
-    BedrockAnthropic(),
-    VertexAnthropic(),
-)
 _MODELS = ("gpt-4.1", "claude-sonnet-4-5", "moonshotai/kimi-k2.5", "deepseek-chat", "mistral-large-latest")
 
 
@@ -90,14 +59,14 @@ class Service:
             return self._answer_api(api, number, target, headers, body)
         if path == TOOLS_PATH:
             return self._answer_tools(number, method, headers, body)
-        if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
+        if method == "POST" and path == f"{ANTHROPIC.path}/count_tokens":
             try:
                 return json_answer(200, {"input_tokens": estimate_tokens(_decode_body(body))})
             except RequestError as error:
-                return json_answer(400, _ANTHROPIC.make_error(400, str(error)))
+                return json_answer(400, ANTHROPIC.make_error(400, str(error)))
         if method in ("GET", "HEAD") and path == "/v1/models":
             return json_answer(200, _list_models(anthropic="anthropic-version" in headers))
-        shape = _ANTHROPIC if path.startswith(_ANTHROPIC.path) or "anthropic-version" in headers else _OPENAI
+        shape = ANTHROPIC if path.startswith(ANTHROPIC.path) or "anthropic-version" in headers else OPENAI
         return json_answer(404, shape.make_error(404, f"Unknown request URL: {method} {path!a}."))
 
     def reaches_api(self, method: str, target: str) -> bool:
@@ -175,7 +144,7 @@ def _make_answer(turn: Turn, envelope: Envelope, fault: Fault | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
-    if fault and not fault.needs <= api.abilities:
+    if fault and not api.abilities.issuperset(fault.needs):
         raise NotApplicableError(f"{api.name} has no words for it")
     replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
     headers = api.make_headers(envelope)

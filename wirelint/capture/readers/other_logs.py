@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from wirelint.apis.reading import mapping
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
-from wirelint.capture.readers.source import LineReader, Problem, as_mapping, as_seconds
+from wirelint.capture.readers.source import LineReader, Problem, as_seconds, as_string
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -58,7 +58,7 @@ class _LharLines(LineReader):
 
 def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """Yield the records of the wrapped form, `{"lhar": {"entries": […]}}`."""
-    entries = as_mapping(document.get("lhar")).get("entries")
+    entries = mapping(document.get("lhar")).get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
         return
@@ -72,11 +72,13 @@ def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Pr
 
 
 def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
-    http, raw, timings = as_mapping(value.get("http")), as_mapping(value.get("raw")), as_mapping(value.get("timings"))
-    status, url, method = http.get("status_code"), http.get("url"), http.get("method")
-    if not isinstance(url, str):
-        url = _PATHS.get(str(http.get("api_format")), "")
-    asked, answer, id_ = raw.get("request_body"), raw.get("response_body"), value.get("id")
+    http, raw, timings = mapping(value.get("http")), mapping(value.get("raw")), mapping(value.get("timings"))
+    asked, answer, status, url = (
+        raw.get("request_body"),
+        raw.get("response_body"),
+        http.get("status_code"),
+        http.get("url"),
+    )
     answered = answer is not None or isinstance(status, int)
     match answer:
         case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:
@@ -85,9 +87,9 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
             pass
     send, wait = as_number(timings.get("send_ms")), as_number(timings.get("wait_ms"))
     return Record(
-        id=id_ if isinstance(id_, str) and id_ else f"{source}:{place.rpartition(' ')[2]}",
-        method=method if isinstance(method, str) and method else "POST",
-        url=url,
+        id=as_string(value.get("id")) or f"{source}:{place.rpartition(' ')[2]}",
+        method=as_string(http.get("method")) or "POST",
+        url=url if isinstance(url, str) else _PATHS.get(str(http.get("api_format")), ""),
         request_headers=read_headers(http.get("request_headers")),
         request_body=dump(asked) if asked is not None else None,
         status=int(status) if isinstance(status, int) and status > 0 else 200 if answered else None,
@@ -136,14 +138,16 @@ class _K2vvLines(LineReader):
     def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not _is_k2vv(value):
             raise FormatError("not the result of a request")
-        asked, answer = as_mapping(value.get("request")), as_mapping(value.get("response"))
+        asked, answer = mapping(value.get("request")), mapping(value.get("response"))
         raw, error, choices = "prompt" in asked, answer.get("error"), answer.get("choices")
         choices = choices if isinstance(choices, list) else []
         failed = value.get("status") != "success" or "choices" not in answer
         status = _STATUS.search(error) if isinstance(error, str) else None
         code = int(status[1]) if status is not None else None
+        ended, lasted = as_seconds(value.get("last_run_at")), as_number(value.get("duration_ms"))
+        started = ended - lasted / 1000 if ended is not None and lasted is not None else None
         missing = _FOLDED if asked.get("stream") is True else _WHOLE
-        if missing is _FOLDED and (raw or as_mapping(choices[0] if choices else None).get("finish_reason") == "stop"):
+        if missing is _FOLDED and (raw or mapping(choices[0] if choices else None).get("finish_reason") == "stop"):
             missing |= {"finish"}
         yield Record(
             id=f"{self._source}:{value.get('data_index', number)}",
@@ -152,7 +156,7 @@ class _K2vvLines(LineReader):
             request_body=dump(dict(asked)),
             status=code if failed else 200,
             response_body=None if failed else dump(_as_completion(answer, choices) if raw else dict(answer)),
-            timing=Timing(_started(value), None, None, as_number(value.get("duration_ms"))),
+            timing=Timing(started, duration=lasted),
             end="unknown" if failed else "complete",
             error=str(error) if failed and error is not None else None,
             source=self._source,
@@ -167,22 +171,13 @@ def _as_completion(answer: Mapping[str, Json], choices: list[Json]) -> dict[str,
     """Return the reply of a completions endpoint, without the calls that the verifier parsed."""
     made: list[Json] = []
     for choice in choices:
-        said = as_mapping(as_mapping(choice).get("message")).get("content")
+        said = mapping(mapping(choice).get("message")).get("content")
         if isinstance(said, str):
-            kept = {name: item for name, item in as_mapping(choice).items() if name != "message"}
+            kept = {name: item for name, item in mapping(choice).items() if name != "message"}
             made.append({**kept, "text": said})
         else:
             made.append(choice)
     return {**answer, "object": "text_completion", "choices": made}
-
-
-def _started(value: Mapping[str, Json]) -> float | None:
-    ended, lasted = value.get("last_run_at"), as_number(value.get("duration_ms"))
-    try:
-        moment = datetime.fromisoformat(ended).timestamp() if isinstance(ended, str) else None
-    except (ValueError, OverflowError):
-        return None
-    return moment - lasted / 1000 if moment is not None and lasted is not None else None
 
 
 # Session logs of Claude Code (`~/.claude/projects`), with a part of a message on each line:
@@ -276,7 +271,7 @@ class _SessionLines(LineReader):
             return
         blocks = _blocks(message.get("content"))
         if value["type"] == "assistant":
-            yield from self._hear(thread, at, value, message, blocks, number)
+            yield from self._hear(thread, at, value, blocks, number)
         else:
             yield from self._say(thread, at, value, blocks)
 
@@ -308,14 +303,9 @@ class _SessionLines(LineReader):
         return self._begin(thread.messages[: at + 1])
 
     def _hear(
-        self,
-        thread: _Thread,
-        at: int,
-        value: Mapping[str, Json],
-        message: Mapping[str, Json],
-        blocks: list[Block],
-        number: int,
+        self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block], number: int
     ) -> Iterator[Record]:
+        message = mapping(value.get("message"))
         named = message.get("id") or value.get("requestId") or value.get("uuid")
         reply = thread.reply
         if reply is None or reply.id != named:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -68,16 +68,13 @@ class Input:
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines with their ends."""
-        while line := self._line():
-            yield line
-
-    def _line(self) -> bytes:
-        end = self._head.find(b"\n") + 1
-        if end:
+        while end := self._head.find(b"\n") + 1:
             line, self._head = self._head[:end], self._head[end:]
-            return line
+            yield line
         head, self._head = self._head, b""
-        return head + self._stream.readline()
+        while line := head + self._stream.readline():
+            head = b""
+            yield line
 
 
 class LineReader(ABC):
@@ -124,11 +121,6 @@ def read_parts(
         rest = f"the other {read} were read" if read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
         yield Problem(source, f"{noun} {number}", f"{reason}{others}", cure, fatal=not read)
-
-
-def as_mapping(value: Json) -> Mapping[str, Json]:
-    """Return the value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def as_string(value: Json) -> str:

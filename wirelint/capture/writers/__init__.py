@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
+from wirelint.apis.reading import mapping
 from wirelint.capture import har
 from wirelint.capture.format import NAMES, beside_sent, changes, is_prior
 from wirelint.capture.offline import Fixed
 from wirelint.capture.readers import load
-from wirelint.capture.readers.source import as_mapping
 from wirelint.capture.readers.storage import is_url
 from wirelint.capture.record import Record, Sent
 from wirelint.fix import Edit
@@ -97,8 +97,6 @@ class Staging:
 
 __all__ = ["write"]
 
-_Write = Callable[[Path, Iterator[Fixed], Path], None]
-
 
 def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
     """Write the file at `source` to `target`, with its records replaced by those of `items`.
@@ -111,34 +109,25 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
     if first is None:
         shutil.copyfile(source, target)
     else:
-        _writer(first)(source, itertools.chain((first,), rest), target)
+        items = itertools.chain((first,), rest)
+        match first.record.place.partition(" ")[0]:  # `line 3`, `flow 2`, `entry 7`
+            case "flow":
+                # Loading mitmproxy takes most of a second, and only these files need it.
+                from wirelint.capture.writers import flows
+
+                flows.write(source, items, target)
+            case "entry":
+                write_har(source, items, target)
+            case "record":
+                write_records(source, items, target)
+            case _:
+                with source.open("rb") as lines:
+                    write_pieces("line", lines, items, target, _line)
     shutil.copymode(source, target)
-
-
-def _writer(first: Fixed) -> _Write:
-    """Return the writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
-    match first.record.place.partition(" ")[0]:
-        case "flow":
-            # Loading mitmproxy takes most of a second, and only these files need it.
-            from wirelint.capture.writers import flows
-
-            return flows.write
-        case "entry":
-            return write_har
-        case "record":
-            return write_records
-        case _:
-            return write_lines
 
 
 _BOM = b"\xef\xbb\xbf"
 _MEMBERS = ("forwarded", "delivered", "fixes")
-
-
-def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a file of records, a line each. Lines that are no record are copied."""
-    with source.open("rb") as lines:
-        write_pieces("line", lines, items, target, _line)
 
 
 def write_pieces(
@@ -162,10 +151,9 @@ def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
     text = source.read_bytes()
     document = load(text.removeprefix(_BOM))
     edits: list[Edit] = []
-    for fixed in items:
-        number = int(fixed.record.place.rpartition(" ")[2]) - 1
+    for record, number in _numbered(items):
         value = document[number] if isinstance(document, list) else document
-        edits += _record_edits(value, fixed.record, f"/{number}" if isinstance(document, list) else "")
+        edits += _record_edits(value, record, f"/{number}" if isinstance(document, list) else "")
     target.write_bytes(apply(text, edits))
 
 
@@ -175,14 +163,18 @@ def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
     Raises ValueError for a HAR that is cut off.
     """
     text = source.read_bytes()
-    log = as_mapping(as_mapping(load(text.removeprefix(_BOM))).get("log"))
+    log = mapping(mapping(load(text.removeprefix(_BOM))).get("log"))
     entries = log.get("entries")
     edits: list[Edit] = []
-    for fixed in items:
-        number = int(fixed.record.place.rpartition(" ")[2]) - 1
-        entry = as_mapping(entries[number]) if isinstance(entries, list) else {}
-        edits += _entry_edits(entry, fixed.record, f"/log/entries/{number}", har.is_from_mitmproxy(log))
+    for record, number in _numbered(items):
+        entry = mapping(entries[number]) if isinstance(entries, list) else {}
+        edits += _entry_edits(entry, record, f"/log/entries/{number}", har.is_from_mitmproxy(log))
     target.write_bytes(apply(text, edits))
+
+
+def _numbered(items: Iterator[Fixed]) -> Iterator[tuple[Record, int]]:
+    """Yield the records of a document with their positions in it."""
+    return ((fixed.record, int(fixed.record.place.rpartition(" ")[2]) - 1) for fixed in items)
 
 
 def _line(line: bytes, record: Record) -> bytes:
@@ -193,7 +185,7 @@ def _line(line: bytes, record: Record) -> bytes:
 
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
-    before, made = as_mapping(value), changes(record)
+    before, made = mapping(value), changes(record)
     edits: list[Edit] = []
     for member in _MEMBERS:
         if member not in made:
@@ -208,11 +200,11 @@ def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
 
 def _entry_edits(entry: Mapping[str, Json], record: Record, pointer: str, from_mitmproxy: bool) -> list[Edit]:
     before = entry.get(har.BESIDE)
-    kept = {name: item for name, item in as_mapping(before).items() if name not in NAMES}
+    kept = {name: item for name, item in mapping(before).items() if name not in NAMES}
     made = {**kept, **beside_sent(record)}
     if before == made or (before is None and not made):
         return []
-    came = as_mapping(as_mapping(before).get("received"))
+    came = mapping(mapping(before).get("received"))
     edits = [Edit("replace", f"{pointer}/{har.BESIDE}", made) if made else Edit("remove", f"{pointer}/{har.BESIDE}")]
     sides = (
         ("request", "postData", record.forwarded, Sent(record.request_headers, record.request_body)),
@@ -221,7 +213,7 @@ def _entry_edits(entry: Mapping[str, Json], record: Record, pointer: str, from_m
     for side, content, sent, received in sides:
         shown = sent or (received if side in came else None)
         if shown is not None and shown.body is not None:
-            message = as_mapping(entry.get(side))
+            message = mapping(entry.get(side))
             edits += _message_edits(message, content, shown, f"{pointer}/{side}", from_mitmproxy)
     return edits
 
@@ -230,7 +222,7 @@ def _message_edits(
     message: Mapping[str, Json], content: str, sent: Sent, pointer: str, from_mitmproxy: bool
 ) -> list[Edit]:
     body = sent.body or b""
-    before = as_mapping(message.get(content))
+    before = mapping(message.get(content))
     as_base64 = before.get("encoding") == "base64"
     text, encoding = har.written(body, sent.headers, from_mitmproxy=from_mitmproxy, as_base64=as_base64)
     edits = [Edit("replace", f"{pointer}/{content}/text", text)]
@@ -246,7 +238,7 @@ def _message_edits(
     headers = message.get("headers")
     length = False
     for number, field in enumerate(headers if isinstance(headers, list) else []):
-        name = str(as_mapping(field).get("name")).lower()
+        name = str(mapping(field).get("name")).lower()
         place = f"{pointer}/headers/{number}"
         if name == "content-encoding" or (name == "content-length" and length):
             edits.append(Edit("remove", place))

@@ -21,8 +21,7 @@ import orjson
 
 from wirelint.apis.openai_chat import API
 from wirelint.mock.answer import json_answer, stream_answer
-from wirelint.mock.api import Envelope
-from wirelint.mock.apis import OpenAIChat
+from wirelint.mock.apis import OPENAI, Envelope
 from wirelint.mock.plan import Call, Options, Reply, dump_json
 from wirelint.model import Json, Request, Text, ToolResult
 
@@ -71,7 +70,7 @@ class Vendor:
     def __init__(self, seed: int = 0, odds: Odds | None = None) -> None:
         self._seed = seed
         self._odds = odds or Odds()
-        self._api = OpenAIChat()
+        self._api = OPENAI
 
     def answer(self, body: bytes) -> tuple[str, bytes]:
         """Return content type and body of the reply."""
