@@ -93,9 +93,6 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 """Names of models that search by themselves."""
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
@@ -201,9 +198,6 @@ def _choice(choice: Json) -> ToolChoice:
     return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names=known)
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
@@ -226,64 +220,59 @@ class ChoiceReader(ReplyReader):
 
     # The methods below append to `out`: a generator for each of them would cost more than they do.
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterable[Event]:
         choices = document.get("choices")
         error = error_of(document)
         if not self.is_done:
-            self.out += self.meta(text(document.get("id")), text(document.get("model")), frame)
+            self.out += self.meta(text(document.get("id")), text(document.get("model")))
         elif choices or error:
-            self.out.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
+            self.out.append(self.violation("after-end", (self.frame.data or "")[:60]))
             choices = None  # clients have left
         elif document.get("usage") and not self._counted:
-            self.out.append(StreamViolation("late-usage", "", frame))
+            self.out.append(self.violation("late-usage", ""))
         if error is None and not choices:
-            error = dict(document) if frame.event == "error" else refusal_of(document)
+            error = dict(document) if self.frame.event == "error" else refusal_of(document)
         if error is not None:
-            self.out.append(Failure(error, frame))
+            self.out.append(Failure(error, self.frame))
         self.choices_from = len(self.out)
         for position, choice in mappings(choices):
-            self.read_choice(index_of(choice, position), choice, frame)
+            self.read_choice(index_of(choice, position), choice)
         counts = document.get("usage") or ("x_groq" in document and mapping(document["x_groq"]).get("usage"))
         if counts and (usage := mapping(counts)):
             self._counted = True
-            self.out.append(Usage(usage, frame))
+            self.out.append(Usage(usage, self.frame))
         for name in self.evidence:
             if document.get(name):
-                self.add_once(0, name, f"/{name}", frame)
+                self.add_once(0, name, f"/{name}")
         return ()
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         return (Failure(frame.data, frame),) if frame.event == "error" else ()
 
     @abstractmethod
-    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None: ...
+    def read_choice(self, choice: int, body: Mapping[str, Json]) -> None: ...
 
-    def add_finish(self, choice: int, reason: str, frame: Frame) -> None:
+    def add_finish(self, choice: int, reason: str) -> None:
         self._finished = True
-        self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
+        self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", self.frame))
 
-    def add_text(
-        self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame, item: int = -1
-    ) -> None:
+    def add_text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, item: int = -1) -> None:
         key = (choice, kind, slot)
         block = self.blocks.get(key)
         if block is None:
             block = self.new_block(key)
-            self.out.append(Start(block, kind, place, choice, frame, item=item))
-        self.out.append(Delta(block, piece, frame, item))
+            self.out.append(Start(block, kind, place, choice, self.frame, item=item))
+        self.out.append(Delta(block, piece, self.frame, item))
 
-    def add_once(self, choice: int, name: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> None:
+    def add_once(self, choice: int, name: str, place: str, kind: Kind = "hosted_result") -> None:
         """Append the start of a block without text, unless the candidate has one of this name."""
         key = (choice, name, 0)
         if key not in self.blocks:
-            self.out.append(Start(self.new_block(key), kind, place, choice, frame, name=name))
+            self.out.append(Start(self.new_block(key), kind, place, choice, self.frame, name=name))
 
     def new_block(self, key: tuple[int, str, int]) -> int:
         block = self.blocks[key] = self.next_block()
         return block
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
 
 
 class ChoiceWriter:

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from wirelint.apis._blocks import (
+    CONTENT,
     BlockReader,
     BlockStreamWriter,
     BlockWholeWriter,
@@ -115,9 +116,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return (kind == "message" and isinstance(document.get("content"), list)) or kind == "message_start"
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     tools = tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(body.get("tools"))])
     choice = mapping(body.get("tool_choice"))
@@ -169,12 +167,7 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool:
     return Tool(name, place, text(tool.get("description")) or "", declared, hosted, kind)
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
-def _start_of(
-    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
-) -> tuple[Start, str]:
+def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None, item: int = -1) -> tuple[Start, str]:
     """Return the start of a content block, and its text."""
     type_ = text(block.get("type")) or ""
     kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
@@ -185,11 +178,7 @@ def _start_of(
     value = block.get("input") if kind == "tool_call" else None
     form = "opaque" if type_ == "redacted_thinking" else "function"
     words = (text(block.get("text")) or text(block.get("thinking"))) if kind in ("text", "reasoning") else None
-    return Start(0, kind, pointer, 0, frame, index, id_, name, value, form, item), words or ""
-
-
-def _key(index: int) -> Key:
-    return "content block", index
+    return Start(0, kind, pointer, 0, None, index, id_, name, value, form, item), words or ""
 
 
 class Reader(BlockReader):
@@ -212,93 +201,90 @@ class Reader(BlockReader):
             events.append(StreamViolation("missing-end", "no message_stop", None))
         return events
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed:
-            yield from self._message(document, frame)
+            yield from self._message(document)
             return
         kind = text(document.get("type")) or ""
-        if alone and kind in _EVENTS and frame.event != kind:
-            missing = frame.event is None
-            detail = f"no event name, type {kind}" if missing else f"event {frame.event}, type {kind}"
-            yield StreamViolation("event-missing" if missing else "event-mismatch", detail, frame)
+        if self.is_alone and kind in _EVENTS and self.frame.event != kind:
+            missing = self.frame.event is None
+            detail = f"no event name, type {kind}" if missing else f"event {self.frame.event}, type {kind}"
+            yield self.violation("event-missing" if missing else "event-mismatch", detail)
         if self.is_done and kind in _EVENTS - {"ping", "error"}:
-            yield StreamViolation("after-end", kind, frame)
+            yield self.violation("after-end", kind)
             return  # clients have left
         index = number(document.get("index"))
         match kind:
             case "message_start":
-                yield from self._message_start(mapping(document.get("message")), frame)
+                yield from self._message_start(mapping(document.get("message")))
             case "content_block_start":
                 if not self._started:
                     self._started = True
-                    yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
+                    yield self.violation("undeclared-part", "content_block_start before message_start")
                 place, block = self.count if index is None else index, mapping(document.get("content_block"))
-                yield from self.announced(_key(place), *_start_of(f"/content/{place}", block, frame, index, place))
+                yield from self.announced((CONTENT, place), *_start_of(f"/content/{place}", block, index, place))
             case "content_block_delta":
-                yield from self._block_delta(index, mapping(document.get("delta")), frame)
+                yield from self._block_delta(index, mapping(document.get("delta")))
             case "content_block_stop":
-                key = self._last() if index is None else _key(index)
+                key = self._key(index)
                 if index is not None and key not in self.blocks:
-                    yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
-                yield self.stop(key, frame)
+                    yield self.violation("undeclared-part", f"stop of content block {index}, never started")
+                yield self.stop(key)
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
-                yield from self.ending(delta, document.get("usage"), frame)
+                yield from self.ending(delta, document.get("usage"))
             case "message_stop":
                 self.is_done = True
-                yield from self.unfinished(frame)
-                yield Done(frame)
+                yield from self.unfinished()
+                yield Done(self.frame)
             case _ if kind == "error" or error_of(document) is not None:
-                yield Failure(error_of(document) or dict(document), frame)
+                yield Failure(error_of(document) or dict(document), self.frame)
             case _ if kind == "message" and "content" in document:
-                yield from self._message(document, frame)
+                yield from self._message(document)
             case _:
-                yield Other(frame)
+                yield Other(self.frame)
 
-    def _message_start(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message_start(self, message: Mapping[str, Json]) -> Iterator[Event]:
         if self._started:
-            yield StreamViolation("restarted-part", "message_start", frame)
+            yield self.violation("restarted-part", "message_start")
         self._started = True
-        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
         if usage := mapping(message.get("usage")):
-            yield Usage(usage, frame)
+            yield Usage(usage, self.frame)
         for n, block in mappings(message.get("content")):
-            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
+            yield from self.whole((CONTENT, n), *_start_of(f"/content/{n}", block, n, n))
 
-    def _block_delta(self, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _block_delta(self, index: int | None, delta: Mapping[str, Json]) -> Iterator[Event]:
         kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
         if kind is None:
-            yield Other(frame)
+            yield Other(self.frame)
             return
-        key = self._last() if index is None else _key(index)
-        if key not in self.open:
-            yield from self.misplaced_delta(key, frame)
+        key = self._key(index)
+        yield from self.misplaced_delta(key)
         if key not in self.blocks:
-            yield self.start(key, Start(0, kind, f"/content/{key[1]}", 0, frame, index, item=key[1]), is_open=False)
+            start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
+            yield self.start(key, start, is_open=False)
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
-        yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
+        yield Delta(self.blocks[key], text(delta.get(name)) or "", self.frame)
 
-    def _last(self) -> Key:
-        """Return the block of an event without an index: the last open one, or the last one."""
-        return next(reversed(self.open), _key(max(self.count - 1, 0)))
+    def _key(self, index: int | None) -> Key:
+        """Return the key of an event's block; without an index that of the last open one, or of the last one."""
+        return next(reversed(self.open), (CONTENT, max(self.count - 1, 0))) if index is None else (CONTENT, index)
 
-    def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message(self, message: Mapping[str, Json]) -> Iterator[Event]:
         error = error_of(message)
         if error is None and "content" not in message:
             error = dict(message) if message.get("type") == "error" else refusal_of(message)
         if error is not None:
-            yield Failure(error, frame)
-        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
+            yield Failure(error, self.frame)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
         content = message.get("content")
-        yield from self.misshapen_content(content, "/content", frame)
+        yield from self.misshapen_content(content, "/content")
         for n, block in mappings(content):
-            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
-        yield from self.ending(message, message.get("usage"), frame)
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+            yield from self.whole((CONTENT, n), *_start_of(f"/content/{n}", block, n, n))
+        yield from self.ending(message, message.get("usage"))
 
 
 def _block(start: Start, source: Mapping[str, Json], words: str = "") -> dict[str, Json]:
@@ -369,12 +355,4 @@ class WholeWriter(BlockWholeWriter):
         return _block(start, source, new_text)
 
 
-API = ApiSpec(
-    name="anthropic.messages",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)  # fmt: skip
+API = ApiSpec("anthropic.messages", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from wirelint.apis._blocks import (
+    CONTENT,
     BlockReader,
     BlockStreamWriter,
     BlockWholeWriter,
@@ -44,7 +45,7 @@ from wirelint.apis.reading import (
     tool_choice,
 )
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, part_of
 from wirelint.model import (
     Arguments,
     Json,
@@ -94,9 +95,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
         return True
     start = mapping(document.get("messageStart")) or document
     return start.get("role") == "assistant" and start.keys() <= {"role", "p"}
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -153,9 +151,6 @@ def _tools(tools: Json) -> Iterator[Tool]:
             yield Tool(text(system.get("name")) or "systemTool", place, hosted=True, type="systemTool")
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 def _named(document: Mapping[str, Json], name: str | None) -> WireEvent:
     """Return an event whose name is around its body, beside it (`:event-type`), or missing."""
     inner = next((key for key in document if key in _EVENTS and isinstance(document[key], dict)), None)
@@ -197,9 +192,7 @@ def _delta_text(delta: Mapping[str, Json]) -> str | None:
     return next((words for words in texts if isinstance(words, str)), None)
 
 
-def _start_of(
-    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
-) -> Start:
+def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None, item: int = -1) -> Start:
     """Return the start of a block of a whole message, or of one that an event starts."""
     kind, name = _kind_of(block)
     tool = mapping(block.get("toolUse"))
@@ -209,7 +202,7 @@ def _start_of(
     value = given if kind == "tool_call" else None
     sealed = kind == "reasoning" and not (_whole_text(block) or _delta_text(block))
     form = "opaque" if sealed else "function"
-    return Start(0, kind, pointer, 0, frame, index, id_, called, value, form, item)
+    return Start(0, kind, pointer, 0, None, index, id_, called, value, form, item)
 
 
 def _pointer(key: Key) -> str:
@@ -225,66 +218,63 @@ class Reader(BlockReader):
         super().__init__(streamed=streamed)
         self._started = False
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed or "output" in document:
-            yield from self._message(document, frame)
+            yield from self._message(document)
             return
-        name, body = _named(document, frame.event)
+        name, body = _named(document, self.frame.event)
         fault = next((key for key in document if key.endswith("Exception") and mapping(document[key])), None)
         if fault is not None or error_of(document) is not None:
-            yield Failure(dict(document) if fault is not None else error_of(document), frame)
+            yield Failure(dict(document) if fault is not None else error_of(document), self.frame)
             return
         if self.is_done and name in _EVENTS - {"metadata"}:
-            yield StreamViolation("after-end", name, frame)
+            yield self.violation("after-end", name)
             return
         index = number(body.get("contentBlockIndex"))
-        key = "content block", index if index is not None else max(self.count - 1, 0)
+        key = CONTENT, index if index is not None else max(self.count - 1, 0)
         match name:
             case "messageStart":
                 if self._started:
-                    yield StreamViolation("restarted-part", "messageStart", frame)
+                    yield self.violation("restarted-part", "messageStart")
                 self._started = True
-                yield Other(frame)
+                yield Other(self.frame)
             case "contentBlockStart":
                 key = key if index is not None else (key[0], self.count)
-                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), frame, index))
+                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), index))
             case "contentBlockDelta":
-                yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
+                yield from self._block_delta(key, index, mapping(body.get("delta")))
             case "contentBlockStop":
-                yield self.stop(key, frame)
+                yield self.stop(key)
             case "messageStop":
                 self.is_done = True
-                yield from self.unfinished(frame)
-                yield from self.ending(body, body.get("usage"), frame)
-                yield Done(frame)
+                yield from self.unfinished()
+                yield from self.ending(body, body.get("usage"))
+                yield Done(self.frame)
             case "metadata" if body.get("usage"):
-                yield from self.ending(body, body.get("usage"), frame)
+                yield from self.ending(body, body.get("usage"))
             case _:
-                yield Other(frame)
+                yield Other(self.frame)
 
-    def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json]) -> Iterator[Event]:
         words = _delta_text(delta)
         if key in self.blocks or (words is not None and "toolUse" in delta):
-            yield from self.misplaced_delta(key, frame)
+            yield from self.misplaced_delta(key)
         if key not in self.blocks:
-            yield self.start(key, _start_of(_pointer(key), delta, frame, index))
+            yield self.start(key, _start_of(_pointer(key), delta, index))
         # Signatures, citations and redacted thinking have no text.
-        yield Delta(self.blocks[key], words, frame) if words is not None else Other(frame)
+        yield Delta(self.blocks[key], words, self.frame) if words is not None else Other(self.frame)
 
-    def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message(self, body: Mapping[str, Json]) -> Iterator[Event]:
         if (error := error_of(body)) is not None:
-            yield Failure(error, frame)
+            yield Failure(error, self.frame)
         elif "output" not in body and isinstance(body.get("message"), str):
-            yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
+            yield Failure(dict(body), self.frame)  # {"message": …}: the service refuses the request
         content = nested(body, "output", "message").get("content")
-        yield from self.misshapen_content(content, "/output/message/content", frame)
+        yield from self.misshapen_content(content, "/output/message/content")
         for n, block in mappings(content):
-            key = "content block", n
-            yield from self.whole(key, _start_of(_pointer(key), block, frame, n, n), _whole_text(block))
-        yield from self.ending(body, body.get("usage"), frame)
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+            key = CONTENT, n
+            yield from self.whole(key, _start_of(_pointer(key), block, n, n), _whole_text(block))
+        yield from self.ending(body, body.get("usage"))
 
 
 class StreamWriter(BlockStreamWriter):
@@ -375,13 +365,4 @@ class WholeWriter(BlockWholeWriter):
                 return dict(source)
 
 
-API = ApiSpec(
-    name="bedrock.converse",
-    paths=_MODEL,
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)  # fmt: skip
+API = ApiSpec("bedrock.converse", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter, paths=_MODEL)

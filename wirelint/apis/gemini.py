@@ -107,8 +107,6 @@ def _is_content(value: Json) -> bool:
     return isinstance(value, dict) and isinstance(value.get("parts"), list | dict)
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
 _PATH = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(\w+)/?\Z")
 _CLIENT_TOOLS = frozenset({"functionDeclarations", "computerUse"})
 _UNSEEN_TOOLS = frozenset({"computerUse", "mcpServers"})
@@ -185,23 +183,21 @@ def _part(part: Mapping[str, Json], place: str) -> Iterator[Part]:
                 yield made
 
 
-def _start_of(
-    kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, frame: Frame | None = None, item: int = -1
-) -> Start:
+def _start_of(kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, item: int = -1) -> Start:
     """Return the start of a part that is no text. `inner`: the member that names its kind."""
     id_ = text(inner.get("id")) or None
     match kind:
         case "functionCall":
             name, given = text(inner.get("name")) or None, inner.get("args")
             given = {} if given is None else given  # a call without arguments leaves them out
-            return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
+            return Start(0, "tool_call", pointer, choice, None, None, id_, name, given, item=item)
         case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
             hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
             is_code = kind in ("executableCode", "codeExecutionResult")
             tool = "code_execution" if is_code else (text(value_of(inner, "toolType")) or kind).lower()
-            return Start(0, hosted, pointer, choice, frame, id=id_, name=tool, item=item)
+            return Start(0, hosted, pointer, choice, None, id=id_, name=tool, item=item)
         case _:
-            return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
+            return Start(0, "opaque", pointer, choice, None, name=kind, item=item)
 
 
 def _result(response: Mapping[str, Json], place: str) -> ToolResult:
@@ -323,8 +319,6 @@ def _type(value: Json) -> Json:
     return value
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
 _REASONS = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 """Finish reasons by number (`enum-encoding=int`), where both APIs have the same numbers."""
 _UNSPECIFIED = frozenset({"", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
@@ -405,97 +399,103 @@ class Reader(ReplyReader):
                 events.append(Failure(error, frame))
         return or_other(frame, events)
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         document, self._inside = unwrapped(document)
         if self.is_done and (document.get("candidates") or error_of(document)):
-            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            yield self.violation("after-end", (self.frame.data or "")[:60])
             return
         id_, model = text(value_of(document, "responseId")), text(value_of(document, "modelVersion"))
-        yield from self.meta(id_ or None, model or None, frame)
+        yield from self.meta(id_ or None, model or None)
         if (error := error_of(document)) is not None:
             self._failed = True
-            yield Failure(error, frame)
+            yield Failure(error, self.frame)
         for position, candidate in mappings(document.get("candidates")):
-            yield from self._candidate(index_of(candidate, position), candidate, frame)
+            yield from self._candidate(index_of(candidate, position), candidate)
         name, feedback = member(document, "promptFeedback")
-        yield from self._blocked(mapping(feedback), f"{self._inside}/{name}", frame)
+        yield from self._blocked(mapping(feedback), f"{self._inside}/{name}")
         if usage := mapping(value_of(document, "usageMetadata")):
-            yield Usage(usage, frame)
+            yield Usage(usage, self.frame)
 
-    def _candidate(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _candidate(self, choice: int, body: Mapping[str, Json]) -> Iterator[Event]:
         place = f"{self._inside}/candidates/{choice}"
         known = self._candidates.setdefault(choice, _Candidate(choice, f"{place}/content/parts"))
         parts = mapping(body.get("content")).get("parts")
         for position, part in enumerate(parts if isinstance(parts, list) else [parts]):
             if isinstance(part, dict):
-                yield from self._part(known, position, part, frame)
+                yield from self._part(known, position, part)
         for evidence in _HOSTED_EVIDENCE:
             name, value = member(body, evidence)
             if value and evidence not in known.once:
                 known.once.add(evidence)
-                yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, frame, name=evidence)
+                yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, self.frame, name=evidence)
         name, given = member(body, "finishReason")
         reason = _reason(given)
         if reason is not None:
             self._stopped.add(choice)
-            yield Finish(choice, reason, f"{place}/{name}", frame)
+            yield Finish(choice, reason, f"{place}/{name}", self.frame)
 
-    def _part(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _part(self, known: _Candidate, position: int, part: Mapping[str, Json]) -> Iterator[Event]:
         kind, name, value = kind_of(part)
         if kind in ("text", ""):
-            yield from self._text(known, position, part, frame) if kind else ()
+            yield from self._text(known, position, part) if kind else ()
             return
         inner = mapping(value)
         is_piece = value_of(inner, "willContinue") is True or value_of(inner, "partialArgs") is not None
         if kind == "functionCall" and self.streamed and (known.open is not None or is_piece):
-            yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}", frame)
+            yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}")
             return
         where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
-        yield _start_of(kind, inner, where, known.choice, frame, position)._replace(block=self.next_block())
+        yield _start_of(kind, inner, where, known.choice, position)._replace(block=self.next_block(), frame=self.frame)
 
-    def _text(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _text(self, known: _Candidate, position: int, part: Mapping[str, Json]) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
         words = text(part.get("text"))
         if is_misshapen(part.get("text")):
             known.run = None
             where = f"{known.place}/{self._place(known, position)}/text"
             yield Start(
-                self.next_block(), "opaque", where, known.choice, frame, name=misshapen(part["text"]), item=position
+                self.next_block(),
+                "opaque",
+                where,
+                known.choice,
+                self.frame,
+                name=misshapen(part["text"]),
+                item=position,
             )
             return
         if not words:
             if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
                 where = f"{known.place}/{self._place(known, position)}"
-                yield Start(self.next_block(), "reasoning", where, known.choice, frame, form="opaque", item=position)
+                yield Start(
+                    self.next_block(), "reasoning", where, known.choice, self.frame, form="opaque", item=position
+                )
             return
         if self.streamed and known.run is not None and known.run[0] == kind:
-            yield Delta(known.run[1], words, frame, position)
+            yield Delta(known.run[1], words, self.frame, position)
             return
         block = self.next_block()
         known.run = (kind, block)
         where = f"{known.place}/{self._place(known, position)}/text"
-        yield Start(block, kind, where, known.choice, frame, item=position)
-        yield Delta(block, words, frame, position)
+        yield Start(block, kind, where, known.choice, self.frame, item=position)
+        yield Delta(block, words, self.frame, position)
 
-    def _piece_of_call(
-        self, known: _Candidate, position: int, call: Mapping[str, Json], place: str, frame: Frame
-    ) -> Iterator[Event]:
+    def _piece_of_call(self, known: _Candidate, position: int, call: Mapping[str, Json], place: str) -> Iterator[Event]:
         """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
         if known.open is None:
             known.open = (self.next_block(), PartialArguments())
             self._place(known, position)
             known.run = None
             id_, name = text(call.get("id")) or None, text(call.get("name")) or None
-            yield Start(known.open[0], "tool_call", place, known.choice, frame, None, id_, name, item=position)
+            yield Start(known.open[0], "tool_call", place, known.choice, self.frame, None, id_, name, item=position)
         block, arguments = known.open
-        yield Delta(block, arguments.add(value_of(call, "partialArgs")), frame, position)
+        yield Delta(block, arguments.add(value_of(call, "partialArgs")), self.frame, position)
         if value_of(call, "willContinue") is not True:
             known.open = None
-            yield Delta(block, arguments.end(), frame, position)
-            yield Close(block, frame)
+            yield Delta(block, arguments.end(), self.frame, position)
+            yield Close(block, self.frame)
 
-    def _blocked(self, feedback: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+    def _blocked(self, feedback: Mapping[str, Json], place: str) -> Iterator[Event]:
         """Yield the refusal of a prompt. The reason replaces the candidates."""
         name, given = member(feedback, "blockReason")
         reason = _reason(given)
@@ -503,9 +503,9 @@ class Reader(ReplyReader):
             return
         self._stopped.add(0)
         block = self.next_block()
-        yield Start(block, "refusal", f"{place}/{name}", 0, frame)
-        yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, frame)
-        yield Finish(0, reason, f"{place}/{name}", frame)
+        yield Start(block, "refusal", f"{place}/{name}", 0, self.frame)
+        yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, self.frame)
+        yield Finish(0, reason, f"{place}/{name}", self.frame)
 
     def _place(self, known: _Candidate, position: int) -> int:
         """Return the number that a new part has in a whole body."""
@@ -608,12 +608,4 @@ def _key(token: str | int) -> str:
     return "" if isinstance(token, int) else f"{json.dumps(token, ensure_ascii=False)}:"
 
 
-API = ApiSpec(
-    name="google.generate_content",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)
+API = ApiSpec("google.generate_content", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

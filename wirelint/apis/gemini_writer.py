@@ -37,8 +37,6 @@ from wirelint.apis.writing import (
 from wirelint.events import Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
 
-# --- spelling ---------------------------------------------------------------------------------------------------------
-
 
 @lru_cache(maxsize=256)
 def camel(name: str) -> str:
@@ -81,8 +79,6 @@ def several(value: Json, place: str) -> Iterator[tuple[str, dict[str, Json]]]:
         yield f"{place}/{n}", item
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
 _KINDS = (
     *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult"),
     *("toolCall", "toolResponse"),
@@ -119,8 +115,6 @@ def unwrapped(document: dict[str, Json]) -> tuple[dict[str, Json], str]:
         return inner, REPLY
     return document, ""
 
-
-# --- writers ----------------------------------------------------------------------------------------------------------
 
 _TEXTS = ("text", "reasoning", "refusal")
 _SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
@@ -309,9 +303,6 @@ class _Parts:
 
     def _finish(self, block: int) -> None:
         self._add(self._writer.pending.pop(block).part())
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
 
 
 class _Writer:

@@ -42,9 +42,6 @@ _RESULTS = {
 """Members that identify a result of the protocol, with their types."""
 
 
-# --- recognition ------------------------------------------------------------------------------------------------------
-
-
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if SESSION in headers:
         return True
@@ -97,9 +94,6 @@ def _is_message(document: Mapping[str, Json]) -> bool:
 
 def _is_tool_result(result: Mapping[str, Json]) -> bool:
     return isinstance(result.get("content"), list)
-
-
-# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -171,9 +165,6 @@ def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 class Reader(ReplyReader):
     """Reader of replies: one block for each part of each message.
 
@@ -187,7 +178,7 @@ class Reader(ReplyReader):
         self._answered = False
 
     def read(self, frame: Frame) -> list[Event]:
-        data = frame.data
+        data, self.frame = frame.data, frame
         if data is None:
             return super().read(frame)
         if frame.event == "endpoint":
@@ -195,16 +186,16 @@ class Reader(ReplyReader):
             return [start._replace(block=self.next_block(), frame=frame)]
         batch = decode_json(data) if data.lstrip().startswith("[") else None
         if isinstance(batch, list):
-            events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
+            events = [event for n, message in enumerate(batch) for event in self._message(message, f"/{n}")]
             return events or [Other(frame)]
         if not self.streamed and not data.lstrip().startswith("{"):
             return [Other(frame)]  # `Accepted`, in the older transport
         return super().read(frame)
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
-        return self._message(document, frame, None)
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
+        return self._message(document, None)
 
-    def _message(self, document: Json, frame: Frame, place: str | None) -> Iterator[Event]:
+    def _message(self, document: Json, place: str | None) -> Iterator[Event]:
         number, self._messages = self._messages, self._messages + 1
         if not isinstance(document, dict):
             return
@@ -216,11 +207,11 @@ class Reader(ReplyReader):
             if start.kind == "tool_call":  # no server has a reason to send one
                 value = {"name": start.name, "arguments": start.input}
                 start = start._replace(kind="rpc", name="tools/call", form="request", input=value)
-            yield (start := start._replace(block=self.next_block(), frame=frame))
+            yield (start := start._replace(block=self.next_block(), frame=self.frame))
             if words:
-                yield Delta(start.block, words, frame)
+                yield Delta(start.block, words, self.frame)
         if answers and self.streamed:
-            yield Done(frame)  # a client may disconnect after the answer
+            yield Done(self.frame)  # a client may disconnect after the answer
 
 
 class Writer:
@@ -234,13 +225,5 @@ class Writer:
 
 
 API = ApiSpec(
-    name="mcp",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=Writer,
-    whole_writer=Writer,
-    channel="mcp",
-    claims_other=claims_other,
+    "mcp", claims, claims_reply, read_request, Reader, Writer, Writer, channel="mcp", claims_other=claims_other
 )

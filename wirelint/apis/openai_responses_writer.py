@@ -58,8 +58,6 @@ CALLS: dict[str, tuple[str, str]] = {
 }
 """Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
 
-# --- changes of blocks ------------------------------------------------------------------------------------------------
-
 
 class Cut(NamedTuple):
     """Replacement of the characters from `start` to `end` by `text`."""
@@ -275,9 +273,6 @@ def _digest(seed: str) -> str:
     return hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:50]
 
 
-# --- new items --------------------------------------------------------------------------------------------------------
-
-
 def _made_item(block: Made, ordinal: int) -> dict[str, Json]:
     """Return the complete item of a block that a rewriter made."""
     start, words = block.start, "".join(block.texts)
@@ -319,8 +314,6 @@ def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Jso
         yield {"type": "response.content_part.done", **place, "part": part}
     yield {"type": "response.output_item.done", "output_index": index, "item": dict(item)}
 
-
-# --- members of the response ------------------------------------------------------------------------------------------
 
 _CUT_SHORT: dict[Ending, str] = {"length": "max_output_tokens", "filtered": "content_filter"}
 _STATES = frozenset({"failed", "cancelled", "incomplete"})

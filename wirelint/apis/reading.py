@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, Request, Role, ToolChoice
+from wirelint.model import Arguments, FaultKind, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
 IGNORED = frozenset(
@@ -281,14 +281,20 @@ class ReplyReader(ABC):
         """Number of blocks so far, which is the number of the next one."""
         self.out: list[Event] = []
         """The events of the current frame. `read_document` returns more of them, or appends to this list."""
+        self.frame = Frame(0, b"", None, None)
+        """The frame of the current document."""
+        self.is_alone = False
+        """True if no other document is in the frame."""
         self._head: tuple[str | None, str | None] = (None, None)
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
         documents, done, self.out = self.documents.read(frame)
+        self.is_alone = len(documents) == 1
         for document, place in documents:
-            self.out += self.read_document(document, place, alone=len(documents) == 1)
+            self.frame = place
+            self.out += self.read_document(document)
         if not documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
         if done and self.has_done_marker:
@@ -305,16 +311,19 @@ class ReplyReader(ABC):
         self.count += 1
         return self.count - 1
 
-    def meta(self, id_: str | None, model: str | None, frame: Frame) -> Iterable[Event]:
+    def violation(self, kind: FaultKind, detail: str) -> StreamViolation:
+        return StreamViolation(kind, detail, self.frame)
+
+    def meta(self, id_: str | None, model: str | None) -> Iterable[Event]:
         """Return the id and the model of the reply, unless an earlier event had the same; many APIs repeat them."""
         if (id_, model) == self._head or not (id_ or model):
             return ()
         self._head = (id_, model)
-        return (ReplyMeta(id_, model, frame),)
+        return (ReplyMeta(id_, model, self.frame),)
 
     @abstractmethod
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
-        """Return the events of a document. `alone`: no other document is in its frame."""
+    def read_document(self, document: dict[str, Json]) -> Iterable[Event]:
+        """Return the events of a document."""
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         """Return the events of data without a document."""
@@ -368,9 +377,6 @@ def error_of(document: Mapping[str, Json]) -> Json:
     return error if error not in ({}, "", False) else None
 
 
-# --- the description of an API ----------------------------------------------------------------------------------------
-
-
 class ReplyWriter(Protocol):
     """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
 
@@ -384,13 +390,11 @@ class ReplyWriter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ApiSpec:
     """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
 
     name: str
-    paths: re.Pattern[str] = re.compile("")
-    """Paths at which the API is served. Default: any path; then the body decides."""
     claims: Callable[[str, Mapping[str, str], Mapping[str, Json]], bool]
     """Return True if a POST of a JSON object (path, headers, body) belongs to this API."""
     claims_reply: Callable[[Mapping[str, Json]], bool]
@@ -400,6 +404,9 @@ class ApiSpec:
     reply_reader: Callable[..., ReplyReader]
     stream_writer: Callable[[], ReplyWriter]
     whole_writer: Callable[[], ReplyWriter]
+    _: KW_ONLY
+    paths: re.Pattern[str] = re.compile("")
+    """Paths at which the API is served. Default: any path; then the body decides."""
     claims_other: Callable[[str, str, Mapping[str, str], Json], bool] = lambda _method, _path, _headers, _body: False
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"
