@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 
 from wirelint.apis.reading import (
     ReplyReader,
+    ReplyWriter,
     lists_parts,
     mapping,
     mappings,
@@ -158,7 +159,7 @@ class WireEvent(NamedTuple):
 NOTHING = WireEvent("", {})
 
 
-class BlockStreamWriter(ABC):
+class BlockStreamWriter(ReplyWriter, ABC):
     """Writer of a stream of content blocks. Subclasses define how events of the API are read and written."""
 
     index_name: ClassVar[str] = "index"

@@ -23,6 +23,7 @@ from typing import ClassVar
 from wirelint.apis.reading import (
     DONE,
     ReplyReader,
+    ReplyWriter,
     arguments_of,
     error_of,
     index_of,
@@ -118,10 +119,8 @@ def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
 
 def _wants_usage(body: Mapping[str, Json]) -> bool | None:
     """Return OpenAI's `stream_options.include_usage`, or OpenRouter's `usage.include`."""
-    for member, name in (("stream_options", "include_usage"), ("usage", "include")):
-        if member in body and isinstance(wish := mapping(body[member]).get(name), bool):
-            return wish
-    return None
+    places = (mapping(body.get("stream_options")).get("include_usage"), mapping(body.get("usage")).get("include"))
+    return next((wish for wish in places if isinstance(wish, bool)), None)
 
 
 def _message(message: Mapping[str, Json], place: str) -> Message:
@@ -264,11 +263,13 @@ class ChoiceReader(ReplyReader):
             self.out.append(Start(block, kind, place, choice, self.frame, item=item))
         self.out.append(Delta(block, piece, self.frame, item))
 
-    def add_once(self, choice: int, name: str, place: str, kind: Kind = "hosted_result") -> None:
-        """Append the start of a block without text, unless the candidate has one of this name."""
-        key = (choice, name, 0)
-        if key not in self.blocks:
-            self.out.append(Start(self.new_block(key), kind, place, choice, self.frame, name=name))
+    def add_once(self, choice: int, name: str, place: str, kind: Kind = "hosted_result", key: str = "") -> int:
+        """Append the start of a block without text, unless the candidate has one of this name. Return its number."""
+        block = self.blocks.get((choice, key or name, 0))
+        if block is None:
+            block = self.new_block((choice, key or name, 0))
+            self.out.append(Start(block, kind, place, choice, self.frame, name=name))
+        return block
 
     def new_block(self, key: tuple[int, str, int]) -> int:
         block = self.blocks[key] = self.next_block()
@@ -340,7 +341,7 @@ class ChoiceWriter:
         return text_of(event for event in events if self.kind_of(event) == kind)
 
 
-class ChoiceStreamWriter(ChoiceWriter, ABC):
+class ChoiceStreamWriter(ChoiceWriter, ReplyWriter, ABC):
     """Writer of chunks. A subclass builds the entries of `choices`."""
 
     empty_choice: Mapping[str, Json] = {"delta": {}, "finish_reason": None}
@@ -469,8 +470,9 @@ def _wrapped(call: Json) -> Json:
     """Return an entry of `tool_calls` with its name and arguments in `function`."""
     if not isinstance(call, dict) or not is_bare_call(call):
         return call
-    inner: dict[str, Json] = {name: value for name, value in call.items() if name in ("name", "arguments")}
-    return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
+    outer = dict(call)
+    inner: dict[str, Json] = {name: outer.pop(name) for name in call if name in ("name", "arguments")}
+    return {**outer, "function": inner}
 
 
 def _without_empty(choice: dict[str, Json], dropped: frozenset[FaultKind]) -> dict[str, Json]:

@@ -35,10 +35,9 @@ from wirelint.apis.reading import (
     ApiSpec,
     error_of,
     is_conversation,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     refusal_of,
     result_text,
@@ -172,8 +171,8 @@ def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None,
     type_ = text(block.get("type")) or ""
     kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
     name = text(block.get("name")) or (type_ or None if kind in ("opaque", "hosted_result") else None)
-    if kind == "text" and is_misshapen(block.get("text")):
-        kind, name = "opaque", misshapen(block["text"])
+    if kind == "text" and (wrong := misshapen_text(block.get("text"))):
+        kind, name = "opaque", wrong
     id_ = text(block.get("tool_use_id" if kind == "hosted_result" else "id"))
     value = block.get("input") if kind == "tool_call" else None
     form = "opaque" if type_ == "redacted_thinking" else "function"

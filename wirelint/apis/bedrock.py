@@ -35,10 +35,9 @@ from wirelint.apis.reading import (
     ApiSpec,
     compact,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     result_text,
     text,
@@ -174,9 +173,7 @@ def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
         return "hosted_result", text(mapping(block["toolResult"]).get("type")) or "toolResult"
     if "citationsContent" in block or "citation" in block:
         return "text", "citationsContent"
-    if is_misshapen(block.get("text")):
-        return "opaque", misshapen(block["text"])
-    return "opaque", next(iter(block), "")
+    return "opaque", misshapen_text(block.get("text")) or next(iter(block), "")
 
 
 def _whole_text(block: Mapping[str, Json]) -> str:

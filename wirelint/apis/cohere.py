@@ -25,10 +25,9 @@ from wirelint.apis.reading import (
     ApiSpec,
     error_of,
     is_conversation,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     text,
 )
@@ -199,8 +198,8 @@ def _content_start(place: int, content: Mapping[str, Json], index: int | None, i
         name = type_
     else:
         pointer = f"{pointer}/{type_}"
-    if kind == "text" and is_misshapen(content.get(type_)):
-        kind, name = "opaque", misshapen(content[type_])
+    if kind == "text" and (wrong := misshapen_text(content.get(type_))):
+        kind, name = "opaque", wrong
     start = Start(0, kind, pointer, 0, None, index, name=name, item=item)
     return start, (text(content.get(type_)) or "") if kind != "opaque" else ""
 

@@ -35,10 +35,9 @@ from wirelint.apis.reading import (
     compact,
     error_of,
     index_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     or_other,
     role_of,
@@ -234,9 +233,8 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = mapping(value_of(function, "parametersJsonSchema")) or mapping(
-                    _schema(function.get("parameters"))
-                )
+                given = mapping(value_of(function, "parametersJsonSchema"))
+                own = given or mapping(_schema(function.get("parameters")))
                 yield Tool(called, where, text(function.get("description")) or "", own or None)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
@@ -245,12 +243,9 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
 
 
 def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
-    mode = config.get("mode")
-    if isinstance(mode, int) and not isinstance(mode, bool):
-        mode = _MODES.get(mode)
-    named = value_of(config, "allowedFunctionNames")
+    mode, named = config.get("mode"), value_of(config, "allowedFunctionNames")
     names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
-    match text(mode):
+    match _MODES.get(mode) if number(mode) is not None else text(mode):
         case "NONE":
             return ToolChoice("none")
         case "ANY" if len(names) == 1:
@@ -310,13 +305,9 @@ def _schema_member(name: str, value: Json, depth: int) -> Json:
 
 
 def _type(value: Json) -> Json:
-    if isinstance(value, bool):
-        return None
     if isinstance(value, int):
-        return _TYPES[value] if 0 < value < len(_TYPES) else None
-    if isinstance(value, str):
-        return None if value in ("", "TYPE_UNSPECIFIED") else value.lower()
-    return value
+        return _TYPES[value] if not isinstance(value, bool) and 0 < value < len(_TYPES) else None
+    return (value.lower() if value not in ("", "TYPE_UNSPECIFIED") else None) if isinstance(value, str) else value
 
 
 _REASONS = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
@@ -429,8 +420,7 @@ class Reader(ReplyReader):
                 known.once.add(evidence)
                 yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, self.frame, name=evidence)
         name, given = member(body, "finishReason")
-        reason = _reason(given)
-        if reason is not None:
+        if (reason := _reason(given)) is not None:
             self._stopped.add(choice)
             yield Finish(choice, reason, f"{place}/{name}", self.frame)
 
@@ -450,35 +440,23 @@ class Reader(ReplyReader):
 
     def _text(self, known: _Candidate, position: int, part: Mapping[str, Json]) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
-        words = text(part.get("text"))
-        if is_misshapen(part.get("text")):
-            known.run = None
-            where = f"{known.place}/{self._place(known, position)}/text"
-            yield Start(
-                self.next_block(),
-                "opaque",
-                where,
-                known.choice,
-                self.frame,
-                name=misshapen(part["text"]),
-                item=position,
-            )
+        words, wrong = text(part.get("text")), misshapen_text(part.get("text"))
+        if not words and not wrong and not value_of(part, "thoughtSignature"):
             return
-        if not words:
-            if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
-                where = f"{known.place}/{self._place(known, position)}"
-                yield Start(
-                    self.next_block(), "reasoning", where, known.choice, self.frame, form="opaque", item=position
-                )
-            return
-        if self.streamed and known.run is not None and known.run[0] == kind:
+        if words and self.streamed and known.run is not None and known.run[0] == kind:
             yield Delta(known.run[1], words, self.frame, position)
             return
-        block = self.next_block()
-        known.run = (kind, block)
-        where = f"{known.place}/{self._place(known, position)}/text"
-        yield Start(block, kind, where, known.choice, self.frame, item=position)
-        yield Delta(block, words, self.frame, position)
+        block, where = self.next_block(), f"{known.place}/{self._place(known, position)}"
+        start = Start(block, kind, f"{where}/text", known.choice, self.frame, item=position)
+        if wrong:
+            known.run = None
+            yield start._replace(kind="opaque", name=wrong)
+        elif not words:  # clients do not show a signature, and the text continues after it
+            yield start._replace(kind="reasoning", pointer=where, form="opaque")
+        else:
+            known.run = (kind, block)
+            yield start
+            yield Delta(block, words, self.frame, position)
 
     def _piece_of_call(self, known: _Candidate, position: int, call: Mapping[str, Json], place: str) -> Iterator[Event]:
         """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
@@ -517,8 +495,8 @@ class Reader(ReplyReader):
 
 def _reason(given: Json) -> str | None:
     """Return a finish reason as a word; None if it is unspecified."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return _REASONS.get(given, str(given)) if given else None
+    if (code := number(given)) is not None:
+        return _REASONS.get(code, str(code)) if code else None
     return given if isinstance(given, str) and given not in _UNSPECIFIED else None
 
 
@@ -554,7 +532,8 @@ class PartialArguments:
         return rest
 
     def _piece(self, piece: Mapping[str, Json]) -> Iterator[str]:
-        path = _tokens(text(value_of(piece, "jsonPath")) or "")
+        found = (match.groups() for match in _TOKEN.finditer(text(value_of(piece, "jsonPath")) or ""))
+        path = [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
         if not path:
             return
         kind = next((name for name in _VALUES if value_of(piece, name) is not None), "nullValue")
@@ -593,11 +572,6 @@ class PartialArguments:
         assert self._path is not None
         quote, self._in_string = '"' if self._in_string else "", False
         return quote + "".join("]" if isinstance(token, int) else "}" for token in reversed(self._path[shared + 1 :]))
-
-
-def _tokens(path: str) -> list[str | int]:
-    found = (match.groups() for match in _TOKEN.finditer(path))
-    return [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
 
 
 def _opening(token: str | int) -> str:

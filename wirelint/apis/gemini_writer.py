@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from wirelint.apis.reading import index_of, mapping, mappings, text
+from wirelint.apis.reading import ReplyWriter, index_of, mapping, mappings, text
 from wirelint.apis.writing import (
     MADE,
     BodyWriter,
@@ -135,34 +135,26 @@ class _Call:
     texts: list[str] = field(default_factory=list)
 
     @property
-    def is_complete(self) -> bool:
+    def arguments(self) -> Json:
         words = "".join(self.texts)
-        return Arguments(words).mapping is not None if words else self.start.input is not None
+        return Arguments(words).mapping if words else self.start.input
 
     def part(self) -> dict[str, Json]:
         """Return the part of the whole call. Raise ValueError for arguments that the API cannot express."""
-        name, inner = next(
-            ((n, i) for n in ("functionCall", "function_call") if (i := mapping(self.source.get(n)))), ("", {})
-        )
-        words = "".join(self.texts)
-        arguments = Arguments(words).mapping if words else self.start.input
-        if words and arguments is None:
+        name = next((one for one in ("functionCall", "function_call") if mapping(self.source.get(one))), "")
+        arguments = self.arguments
+        if arguments is None and any(self.texts):
             raise ValueError("arguments that are no object cannot be sent to a client of this API")
-        call = {key: value for key, value in inner.items() if key not in _PARTIAL}
-        if self.start.id is not None:
-            call["id"] = self.start.id
-        if self.start.name is not None:
-            call["name"] = self.start.name
+        call = {key: value for key, value in mapping(self.source.get(name)).items() if key not in _PARTIAL}
+        call |= {key: value for key, value in (("id", self.start.id), ("name", self.start.name)) if value is not None}
         call["args"] = {} if arguments is None else arguments
-        rest = {key: value for key, value in self.source.items() if key != name}
-        return {(name or "functionCall"): call, **rest}
+        return {name or "functionCall": call, **{key: value for key, value in self.source.items() if key != name}}
 
 
 def _joined(events: Sequence[Event]) -> list[Event]:
-    made: list[Event] = [event for event in events if isinstance(event, Usage)]
-    for event in events:
-        if isinstance(event, Usage):
-            continue
+    """Return the events with usage first, and with neighbouring texts of a block joined."""
+    made: list[Event] = []
+    for event in sorted(events, key=lambda one: not isinstance(one, Usage)):
         last = made[-1] if made else None
         if isinstance(event, Delta):
             event = event._replace(item=-1)
@@ -213,7 +205,7 @@ class _Parts:
                         self._used.add(item)
                         self._add(self._source[item])
                 case Close(block=block) if block in self._writer.pending:
-                    self._finish(block)
+                    self._add(self._writer.pending.pop(block).part())
                 case _:
                     pass
         self._finish_all(None, last=last)
@@ -293,16 +285,15 @@ class _Parts:
     def _has_call(self) -> bool:
         """Return True if there is a call already: the first one of a turn has the signature."""
         calls = [part for part in self._made if isinstance(part, dict) and kind_of(part)[0] == "functionCall"]
-        return bool(calls) or any(call.start.block >= MADE for call in self._writer.pending.values())
+        return bool(calls) or any(block >= MADE for block in self._writer.pending)
 
     def _finish_all(self, but: int | None, *, last: bool = False) -> None:
         """Write the complete calls. The call `but` may still get more arguments."""
         pending = self._writer.pending
-        for block in [block for block, call in pending.items() if block != but and (last or call.is_complete)]:
-            self._finish(block)
-
-    def _finish(self, block: int) -> None:
-        self._add(self._writer.pending.pop(block).part())
+        for block in [
+            block for block, call in pending.items() if block != but and (last or call.arguments is not None)
+        ]:
+            self._add(pending.pop(block).part())
 
 
 class _Writer:
@@ -371,8 +362,7 @@ class _Writer:
         *,
         last: bool,
     ) -> dict[str, Json]:
-        before = [event for event in own if self._choice_of(event) == choice]
-        after = [event for event in out if self._choice_of(event) == choice]
+        before, after = ([event for event in some if self._choice_of(event) == choice] for some in (own, out))
         waiting = last and any(call.start.choice == choice for call in self.pending.values())
         if self.is_unchanged(before, after) and not waiting:
             return row
@@ -393,7 +383,7 @@ class _Writer:
         return changed
 
 
-class StreamWriter(_Writer):
+class StreamWriter(_Writer, ReplyWriter):
     """Writer of server-sent events or of the elements of an array, as the first frame is."""
 
     def __init__(self) -> None:

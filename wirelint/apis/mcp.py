@@ -21,9 +21,9 @@ Sources: JSON-RPC 2.0; the protocol's schema in its revisions from 2024-11-05 to
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from wirelint.apis.reading import ApiSpec, ReplyReader, mapping, mappings, text
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter, mapping, mappings, text
 from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
 from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import load
@@ -81,7 +81,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
             return "protocolVersion" in mapping(document.get("params"))
         return method in _METHODS
     result = mapping(document.get("result"))
-    if _is_tool_result(result):
+    if isinstance(result.get("content"), list):
         return all("type" in block for _, block in mappings(result.get("content")))
     return any(isinstance(result.get(name), kind) for name, kind in _RESULTS.items())
 
@@ -90,10 +90,6 @@ def _is_message(document: Mapping[str, Json]) -> bool:
     if document.get("jsonrpc") != "2.0":
         return False
     return isinstance(document.get("method"), str) or "result" in document or "error" in document
-
-
-def _is_tool_result(result: Mapping[str, Json]) -> bool:
-    return isinstance(result.get("content"), list)
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -130,7 +126,7 @@ def _parts(message: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str
         yield _start("rpc", f"{place}/error", id_, "", message["error"], "error"), ""
     elif "result" in message:
         result = mapping(message["result"])
-        if _is_tool_result(result):
+        if isinstance(result.get("content"), list):
             yield from _result(id_, result, f"{place}/result")
         else:
             yield _start("rpc", f"{place}/result", id_, "", message["result"], "result"), ""
@@ -214,16 +210,14 @@ class Reader(ReplyReader):
             yield Done(self.frame)  # a client may disconnect after the answer
 
 
-class Writer:
-    """Writer of replies, which forwards them unchanged."""
-
-    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        return frame.raw
-
-    def close(self, out: Sequence[Event]) -> bytes:
-        return b""
-
-
 API = ApiSpec(
-    "mcp", claims, claims_reply, read_request, Reader, Writer, Writer, channel="mcp", claims_other=claims_other
+    "mcp",
+    claims,
+    claims_reply,
+    read_request,
+    Reader,
+    ReplyWriter,
+    ReplyWriter,
+    channel="mcp",
+    claims_other=claims_other,
 )

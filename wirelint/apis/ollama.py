@@ -31,6 +31,7 @@ from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
     ApiSpec,
     ReplyReader,
+    ReplyWriter,
     error_of,
     mapping,
     mappings,
@@ -232,7 +233,7 @@ def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[st
     return {**made, "done_reason": finish.reason if known else _REASONS.get(finish.reason, finish.reason)}
 
 
-class StreamWriter(_Writer):
+class StreamWriter(_Writer, ReplyWriter):
     def __init__(self, place: str) -> None:
         super().__init__(place)
         self._shell: dict[str, Json] = {}

@@ -15,8 +15,8 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import ClassVar, Literal
+from functools import lru_cache, partial
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from wirelint.apis._choices import (
@@ -169,12 +169,8 @@ class Reader(ChoiceReader):
             self.add_text(choice, "text", 0, place, content)
             return
         if not lists_parts(content):
-            key: tuple[int, str, int] = choice, MISSHAPEN, 0
-            if key not in self.blocks:
-                self.out.append(
-                    Start(self.new_block(key), "opaque", place, choice, self.frame, name=misshapen(content))
-                )
-            self.out.append(Delta(self.blocks[key], words_of(content), self.frame))
+            block = self.add_once(choice, misshapen(content), place, "opaque", MISSHAPEN)
+            self.out.append(Delta(block, words_of(content), self.frame))
             return
         for position, part in mappings(content):
             slot = 0 if self.streamed else position  # in a stream every delta counts its parts from 0
@@ -289,9 +285,11 @@ def _is_thinking(chunk: Json) -> bool:
 
 
 class _ChatWriter(ChoiceWriter):
-    thinks_in_content: ClassVar[bool] = False
-    """True if reasoning is always written as a chunk of the content; else in the member in which the server sends
-    it."""
+    """`thinks_in_content`: always write reasoning as a chunk of the content, and not in the server's own member for it."""
+
+    def __init__(self, *, thinks_in_content: bool = False) -> None:
+        super().__init__()
+        self.thinks_in_content = thinks_in_content
 
     def has_thinking(self, source: Mapping[str, Json]) -> bool:
         """Return True if the reasoning of a message is a chunk of its content: `{"type":"thinking","thinking":…}`."""
@@ -557,21 +555,13 @@ class MistralReader(Reader):
         super().read_call(choice, position, call, place)
 
 
-class MistralStreamWriter(StreamWriter):
-    thinks_in_content = True
-
-
-class MistralWholeWriter(WholeWriter):
-    thinks_in_content = True
-
-
 MISTRAL = ApiSpec(
     "mistral.chat",
     _is_mistral,
-    lambda _document: False,
+    lambda _document: False,  # a reply looks like OpenAI's
     _mistral_request,
     MistralReader,
-    MistralStreamWriter,
-    MistralWholeWriter,
+    partial(StreamWriter, thinks_in_content=True),
+    partial(WholeWriter, thinks_in_content=True),
     paths=re.compile(r"/(?:chat|agents)/completions\Z"),
 )

@@ -30,11 +30,11 @@ from wirelint.apis.reading import (
     DONE,
     ApiSpec,
     ReplyReader,
+    ReplyWriter,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     stated_reason,
     text,
@@ -82,8 +82,8 @@ class Reader(ChoiceReader):
             self.add_text(choice, "reasoning", 0, f"{place}/{name}", text(body[name]) or "")
         if words := text(body.get("text")):
             self.add_text(choice, "text", 0, f"{place}/text", words)
-        elif is_misshapen(body.get("text")):
-            self.add_once(choice, misshapen(body["text"]), f"{place}/text", "opaque")
+        elif wrong := misshapen_text(body.get("text")):
+            self.add_once(choice, wrong, f"{place}/text", "opaque")
         if reason := stated_reason(body.get("finish_reason")):
             self.add_finish(choice, reason)
 
@@ -232,7 +232,7 @@ def _usage_of(document: Mapping[str, Json]) -> dict[str, Json]:
     return counts
 
 
-class DeepInfraStreamWriter:
+class DeepInfraStreamWriter(ReplyWriter):
     """Writer of streams whose text was cut or extended. The API has no form for other changes."""
 
     def __init__(self) -> None:

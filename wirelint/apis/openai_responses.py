@@ -28,10 +28,9 @@ from wirelint.apis.reading import (
     ReplyReader,
     compact,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     role_of,
     text,
@@ -127,13 +126,11 @@ def _content(value: Json, place: str) -> Iterator[Start]:
         yield Start(0, "text", place, 0, None, given=value)
     for n, part in mappings(value):
         kind = text(part.get("type")) or ""
-        if kind in _TEXTS and is_misshapen(part.get("text")):
-            yield Start(0, "opaque", f"{place}/{n}/text", 0, None, name=misshapen(part["text"]))
+        if kind in _TEXTS and (wrong := misshapen_text(part.get("text"))):
+            yield Start(0, "opaque", f"{place}/{n}/text", 0, None, name=wrong)
         elif kind in _TEXTS:
-            words = text(part.get("text")) or ""
-            yield Start(
-                0, "reasoning" if kind == "reasoning_text" else "text", f"{place}/{n}/text", 0, None, given=words
-            )
+            shown: Kind = "reasoning" if kind == "reasoning_text" else "text"
+            yield Start(0, shown, f"{place}/{n}/text", 0, None, given=text(part.get("text")) or "")
         elif kind == "refusal":
             yield Start(0, "refusal", f"{place}/{n}/refusal", 0, None, given=text(part.get("refusal")) or "")
         else:

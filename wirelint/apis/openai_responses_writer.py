@@ -22,9 +22,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import NamedTuple
 
-from wirelint.apis.reading import mapping, mappings, number, text
+from wirelint.apis.reading import ReplyWriter, mapping, mappings, number, text
 from wirelint.apis.traits import Ending, ending
 from wirelint.apis.writing import (
     BodyWriter,
@@ -59,20 +58,13 @@ CALLS: dict[str, tuple[str, str]] = {
 """Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
 
 
-class Cut(NamedTuple):
-    """Replacement of the characters from `start` to `end` by `text`."""
-
-    start: int
-    end: int
-    text: str
-
-
 @dataclass(slots=True)
 class Change:
     """Changes of one block. `late`: text to add after the last character that the wire has sent of the block."""
 
     start: Start
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[tuple[int, int, str]] = field(default_factory=list)
+    """Replacements of text: offsets of the first character and after the last one, and the new text."""
     late: str = ""
     gone: bool = False
     id: str | None = None
@@ -104,18 +96,18 @@ class Change:
             return before
         made: list[str] = []
         position = 0
-        for cut in self.cuts:
-            made += (before[position : cut.start], cut.text)
-            position = cut.end
+        for start, end, new in self.cuts:
+            made += (before[position:start], new)
+            position = end
         return "".join((*made, before[position:], self.late))
 
     def moved(self, offset: int) -> int:
         """Return the new offset of a place in the text."""
         shift = 0
-        for cut in self.cuts:
-            if cut.start >= offset:
+        for start, end, new in self.cuts:
+            if start >= offset:
                 break
-            shift += len(cut.text) - (min(cut.end, offset) - cut.start)
+            shift += len(new) - (min(end, offset) - start)
         return max(offset + shift, 0)
 
     def add(self, before: Sequence[Delta], new: str) -> None:
@@ -123,24 +115,16 @@ class Change:
         old, start = text_of(before), before[0].item
         self.received = before[-1].item + len(before[-1].text)
         if self.late:
-            self.cuts.append(Cut(start, start, self.late))
+            self.cuts.append((start, start, self.late))
             self.late = ""
         if old != new:
             first = common_length(old, new)
             last = common_length(old[first:][::-1], new[first:][::-1])
-            self.cuts.append(Cut(start + first, start + len(old) - last, new[first : len(new) - last]))
+            self.cuts.append((start + first, start + len(old) - last, new[first : len(new) - last]))
 
 
-@dataclass(slots=True)
-class Made:
-    """A block that a rewriter made, with the text so far."""
-
-    start: Start
-    texts: list[str] = field(default_factory=list)
-
-    @property
-    def is_empty(self) -> bool:
-        return self.start.kind != "tool_call" and not any(self.texts)
+Made = tuple[Start, list[str]]
+"""A block that a rewriter made, with the pieces of its text so far."""
 
 
 class Changes:
@@ -166,13 +150,13 @@ class Changes:
                 elif update is not event:
                     change.id, change.name = update.id or change.id, update.name or change.name
         for block, start in begun.items():
-            self.made[block] = Made(start)
+            self.made[block] = (start, [])
         before, after = deltas_by_block(own), deltas_by_block(out)
         late: list[tuple[Change, str]] = []
         for block in dict.fromkeys((*before, *after)):
             new = text_of(after.get(block, ()))
             if block in self.made:
-                self.made[block].texts.append(new)
+                self.made[block][1].append(new)
             elif block in self.by_block and block in before:
                 self.by_block[block].add(before[block], new)
             elif block in self.by_block and new:
@@ -212,7 +196,7 @@ class Changes:
                 made[name] = change.patched(listed)
         return made
 
-    def _change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
+    def change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
         """Return the member with the text of a part, and the change of that text, if there is one."""
         changes = ((name, self.by_place.get(f"{place}/{name}")) for name in ("text", "refusal"))
         found = ((name, one) for name, one in changes if one is not None and one.has_cuts and isinstance(part, dict))
@@ -220,20 +204,15 @@ class Changes:
 
     def part(self, part: Json, place: str) -> Json:
         """Return a part of a message or of reasoning with the changes."""
-        name, change = self._change_of(part, place)
+        name, change = self.change_of(part, place)
         return part if change is None else _patched_text(mapping(part), name, change)
-
-    def is_emptied(self, part: Json, place: str) -> bool:
-        """Return True if all text of a part was removed."""
-        name, change = self._change_of(part, place)
-        return change is not None and bool(change.cuts) and mapping(part).get(name) == ""
 
 
 def _patched_text(source: Mapping[str, Json], name: str, change: Change) -> dict[str, Json]:
     """Return an object whose member `name` is a whole text with the changes, and with moved annotations."""
     made = {**source, name: change.patched(text(source.get(name)) or "")}
-    if isinstance(source.get("annotations"), list):
-        made["annotations"] = [_moved(one, change) for one in source["annotations"]]  # type: ignore[union-attr]
+    if isinstance(annotations := source.get("annotations"), list):
+        made["annotations"] = [_moved(one, change) for one in annotations]
     if source.get("logprobs"):
         made["logprobs"] = []
     return made
@@ -248,14 +227,8 @@ def _moved(annotation: Json, change: Change) -> Json:
 
 def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
     """Return a call with its new ids and name."""
-    made = dict(item)
-    if change.id is not None:
-        made["call_id"] = change.id
-    if change.item_id is not None and "id" in made:
-        made["id"] = change.item_id
-    if change.name is not None:
-        made["name"] = change.name
-    return made
+    new = {"call_id": change.id, "id": change.item_id if "id" in item else None, "name": change.name}
+    return {**item, **{name: value for name, value in new.items() if value is not None}}
 
 
 def _separate_id(item: Mapping[str, Json], change: Change, others: Collection[str]) -> str | None:
@@ -273,24 +246,25 @@ def _digest(seed: str) -> str:
     return hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:50]
 
 
-def _made_item(block: Made, ordinal: int) -> dict[str, Json]:
-    """Return the complete item of a block that a rewriter made."""
-    start, words = block.start, "".join(block.texts)
+def _made_item(block: Made, ordinal: int) -> dict[str, Json] | None:
+    """Return the complete item of a block that a rewriter made; None for text without a character."""
+    start, words = block[0], "".join(block[1])
+    if start.kind != "tool_call" and not words:
+        return None
     digest = _digest(f"{ordinal}/{start.block}/{start.id}/{start.name}/{words}")
     if start.kind == "tool_call":
         prefix, kind = ("ctc", "custom_tool_call") if start.form == "custom" else ("fc", "function_call")
         given = dump(start.input).decode() if start.input is not None and not words else words
-        head: dict[str, Json] = {"id": f"{prefix}_{digest}", "type": kind, "status": "completed"}
-        return {**head, "call_id": start.id or "", "name": start.name or "", CALLS[kind][0]: given}
-    if start.kind == "reasoning":
-        content: list[Json] = [{"type": "reasoning_text", "text": words}]
-        return {"id": f"rs_{digest}", "type": "reasoning", "status": "completed", "summary": [], "content": content}
-    if start.kind == "refusal":
-        content = [{"type": "refusal", "refusal": words}]
+        more: dict[str, Json] = {"call_id": start.id or "", "name": start.name or "", CALLS[kind][0]: given}
+    elif start.kind == "reasoning":
+        prefix, kind = "rs", "reasoning"
+        more = {"summary": [], "content": [{"type": "reasoning_text", "text": words}]}
     else:
-        content = [{"type": "output_text", "text": words, "annotations": [], "logprobs": []}]
-    message: dict[str, Json] = {"id": f"msg_{digest}", "type": "message", "status": "completed", "role": "assistant"}
-    return {**message, "content": content}
+        prefix, kind = "msg", "message"
+        shown: dict[str, Json] = {"type": "output_text", "text": words, "annotations": [], "logprobs": []}
+        refused: dict[str, Json] = {"type": "refusal", "refusal": words}
+        more = {"role": "assistant", "content": [refused if start.kind == "refusal" else shown]}
+    return {"id": f"{prefix}_{digest}", "type": kind, "status": "completed", **more}
 
 
 def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Json]]:
@@ -364,11 +338,6 @@ class WholeWriter(BodyWriter):
         return changed
 
 
-def _item_id(document: Mapping[str, Json]) -> str:
-    """Return the id of the item in `response.output_item.added` and `.done`; empty without one."""
-    return text(mapping(document.get("item")).get("id")) or ""
-
-
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
     """Yield the items of a body, and new items at the place of their first text in `out`."""
     position = ordinal = 0
@@ -377,13 +346,13 @@ def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]
         if not isinstance(event, (Start, Delta)) or event.block in seen:
             continue
         block, known = changes.made.get(event.block), changes.by_block.get(event.block)
-        start = block.start if block is not None else known.start if known is not None else None
+        start = block[0] if block is not None else known.start if known is not None else None
         if start is None or (isinstance(event, Start) and start.kind in _TEXTS and start.form != "opaque"):
             continue  # an item is placed at its first text
         seen.add(event.block)
         if block is not None:
-            if not block.is_empty:
-                yield _made_item(block, ordinal)
+            if (made := _made_item(block, ordinal)) is not None:
+                yield made
                 ordinal += 1
         elif start.wire_index is not None:
             while position <= start.wire_index and position < len(listed):
@@ -407,7 +376,8 @@ def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
     for name in ("content", "summary"):
         parts = now.get(name)
         if isinstance(parts, list):
-            kept = [part for n, part in enumerate(parts) if not changes.is_emptied(part, f"{place}/{name}/{n}")]
+            found = [(part, *changes.change_of(part, f"{place}/{name}/{n}")) for n, part in enumerate(parts)]
+            kept = [part for part, own, one in found if not (one and one.cuts and mapping(part).get(own) == "")]
             dropped = dropped or len(kept) < len(parts)
             now[name] = list(kept)
     empty = dropped and text(item.get("type")) not in CALLS and not now.get("content") and not now.get("summary")
@@ -426,7 +396,7 @@ _DELTAS: dict[Kind, str] = {
 _ITEM_EVENT = b"response.output_item."
 
 
-class StreamWriter:
+class StreamWriter(ReplyWriter):
     def __init__(self) -> None:
         self._changes = Changes()
         self._places: dict[int, int] = {}
@@ -479,7 +449,7 @@ class StreamWriter:
         if index not in self._places:
             self._places[index] = self._number(index)
             self._taken.add(self._places[index])
-            self._ids[index] = _item_id(document)
+            self._ids[index] = text(mapping(document.get("item")).get("id")) or ""
             self._by_id.setdefault(self._ids[index], index)
         (self._open.add if begins else self._open.discard)(index)
         return self._places[index]
@@ -496,7 +466,7 @@ class StreamWriter:
     def _index(self, document: Mapping[str, Json]) -> int | None:
         """Return the number of the item of an event, by its id if it has no number; None for an unknown id."""
         index = number(document.get("output_index"))
-        return self._by_id.get(_item_id(document)) if index is None else index
+        return self._by_id.get(text(mapping(document.get("item")).get("id")) or "") if index is None else index
 
     def _document(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = frame_document(frame)
@@ -661,7 +631,7 @@ class StreamWriter:
             start = change.start
             index = start.wire_index if start.wire_index is not None else -1
             if index not in self._open or start.kind not in _DELTAS:
-                self._changes.made.setdefault(start.block, Made(start)).texts.append(words)
+                self._changes.made.setdefault(start.block, (start, []))[1].append(words)
                 continue
             change.late += words
             custom = start.kind == "tool_call" and start.form == "custom"
@@ -681,8 +651,7 @@ class StreamWriter:
         """Yield the events of the new items."""
         made, self._changes.made = self._changes.made, {}
         for block in made.values():
-            if not block.is_empty:
-                item = _made_item(block, len(self._places) + len(self._made))
+            if (item := _made_item(block, len(self._places) + len(self._made))) is not None:
                 place = max(self._taken, default=-1) + 1
                 self._taken.add(place)
                 self._made.append((place, item))

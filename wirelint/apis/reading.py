@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -164,9 +164,9 @@ def words_of(value: Json) -> str:
     return compact(value)
 
 
-def is_misshapen(value: Json) -> bool:
-    """Return True if a value is a non-empty object or array where the API has text."""
-    return bool(value) and isinstance(value, (dict, list))
+def misshapen_text(value: Json) -> str:
+    """Return the kind of an opaque part for a non-empty object or array where the API has text; "" for other values."""
+    return misshapen(value) if value and isinstance(value, (dict, list)) else ""
 
 
 Reading: TypeAlias = tuple[list[tuple[dict[str, Json], Frame]], bool, list[Event]]
@@ -377,17 +377,16 @@ def error_of(document: Mapping[str, Json]) -> Json:
     return error if error not in ({}, "", False) else None
 
 
-class ReplyWriter(Protocol):
-    """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
+class ReplyWriter:
+    """Writer of one reply: events to bytes. It must see every frame, in order. This base class changes nothing."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are
-        equal."""
-        ...
+        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are equal."""
+        return frame.raw
 
     def close(self, out: Sequence[Event]) -> bytes:
         """Return the bytes of events after the last frame, or of removed frames."""
-        ...
+        return b""
 
 
 @dataclass(frozen=True, slots=True)
