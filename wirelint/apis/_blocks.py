@@ -128,6 +128,13 @@ class BlockReader(ReplyReader):
             what = "already stopped" if key in self.blocks else "never started"
             yield self.violation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}")
 
+    def delta(self, key: Key, start: Start, words: str, *, is_open: bool = True) -> Iterator[Event]:
+        """Yield the events of text. `start`: the start of its block, if the wire has not sent one."""
+        yield from self.misplaced_delta(key)
+        if key not in self.blocks:
+            yield self.start(key, start, is_open=is_open)
+        yield Delta(self.blocks[key], words, self.frame)
+
     def stop(self, key: Key) -> Event:
         """Return the event that ends a block, or `Other` if no such block is open."""
         if key not in self.open:

@@ -24,7 +24,6 @@ from wirelint.apis.reading import (
     DONE,
     ReplyReader,
     ReplyWriter,
-    arguments_of,
     error_of,
     index_of,
     mapping,
@@ -169,7 +168,8 @@ def _content(content: Json, place: str) -> Iterator[Part]:
 def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     custom = mapping(call.get("custom"))
     function = custom or mapping(call.get("function"))
-    arguments = arguments_of(function.get("input") if custom else function.get("arguments"))
+    given = function.get("input") if custom else function.get("arguments")  # some servers send a value
+    arguments = Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
     id_, name = text(call.get("id")), text(function.get("name"))
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 

@@ -46,7 +46,6 @@ from wirelint.apis.reading import (
     tool_choice,
 )
 from wirelint.events import (
-    Delta,
     Done,
     Event,
     Failure,
@@ -260,13 +259,10 @@ class Reader(BlockReader):
             yield Other(self.frame)
             return
         key = self._key(index)
-        yield from self.misplaced_delta(key)
-        if key not in self.blocks:
-            start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
-            yield self.start(key, start, is_open=False)
+        start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
-        yield Delta(self.blocks[key], text(delta.get(name)) or "", self.frame)
+        yield from self.delta(key, start, text(delta.get(name)) or "", is_open=False)
 
     def _key(self, index: int | None) -> Key:
         """Return the key of an event's block; without an index that of the last open one, or of the last one."""
@@ -286,17 +282,17 @@ class Reader(BlockReader):
         yield from self.ending(message, message.get("usage"))
 
 
-def _block(start: Start, source: Mapping[str, Json], words: str = "") -> dict[str, Json]:
+def _block(start: Start, source: Mapping[str, Json], new_text: str = "") -> dict[str, Json]:
     """Return a content block with this text. `source`: the block that the start was read from."""
     match start.kind:
         case "tool_call":
-            given: Json = Arguments(words).value if words else {} if start.input is None else start.input
+            given: Json = Arguments(new_text).value if new_text else {} if start.input is None else start.input
             made: dict[str, Json] = {"type": "tool_use", "id": start.id or "", "name": start.name or ""}
             return {**made, **source, **made, "input": given}
         case "text" | "refusal":
-            return {"type": "text", "text": "", **source} | {"text": words}
+            return {"type": "text", "text": "", **source} | {"text": new_text}
         case "reasoning" if start.form != "opaque":
-            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": words}
+            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": new_text}
         case _:
             return dict(source)
 
@@ -349,9 +345,7 @@ _TEXTS = frozenset({"text", "thinking", "partial_json"})
 
 class WholeWriter(BlockWholeWriter):
     finish_name = "stop_reason"
-
-    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
-        return _block(start, source, new_text)
+    block = staticmethod(_block)
 
 
 API = ApiSpec("anthropic.messages", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

@@ -67,6 +67,13 @@ _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
 
 
+_PATHS = re.compile(r"/v2/chat\Z")
+
+
+def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    return is_conversation(body)
+
+
 def claims_reply(document: Mapping[str, Json]) -> bool:
     message = document.get("message")
     if isinstance(message, dict) and "finish_reason" in document:
@@ -107,8 +114,8 @@ class Reader(BlockReader):
                     yield Other(self.frame)
                 else:
                     key = self._key(CONTENT, index)
-                    pointer = f"/message/content/{key[1]}/{name}"
-                    yield from self._delta(key, _FIELDS[name], pointer, text(content[name]) or "", index)
+                    start = Start(0, _FIELDS[name], f"/message/content/{key[1]}/{name}", 0, None, index)
+                    yield from self.delta(key, start, text(content[name]) or "")
             case "tool-plan-delta":
                 yield from self._plan(text(message.get("tool_plan")) or "")
             case "tool-call-start":
@@ -118,7 +125,8 @@ class Reader(BlockReader):
             case "tool-call-delta":
                 key = self._key(_CALL, index)
                 words = text(mapping(_call_of(message.get("tool_calls")).get("function")).get("arguments"))
-                yield from self._delta(key, "tool_call", f"/message/tool_calls/{key[1]}", words or "", index)
+                start = Start(0, "tool_call", f"/message/tool_calls/{key[1]}", 0, None, index)
+                yield from self.delta(key, start, words or "")
             case "content-end" | "tool-call-end":
                 key = self._key(CONTENT if kind == "content-end" else _CALL, index)
                 if key not in self.blocks:
@@ -148,12 +156,6 @@ class Reader(BlockReader):
 
     def _known(self, group: str) -> int:
         return sum(key[0] == group for key in self.blocks)
-
-    def _delta(self, key: Key, kind: Kind, pointer: str, words: str, index: int | None) -> Iterator[Event]:
-        yield from self.misplaced_delta(key)
-        if key not in self.blocks:
-            yield self.start(key, Start(0, kind, pointer, 0, self.frame, index))
-        yield Delta(self.blocks[key], words, self.frame)
 
     def _plan(self, words: str) -> Iterator[Event]:
         if _PLAN not in self.blocks:
@@ -356,13 +358,4 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
     return patched_entries(listed, events, out, starts, make)
 
 
-API = ApiSpec(
-    "cohere.chat",
-    lambda _path, _headers, body: is_conversation(body),
-    claims_reply,
-    read_request,
-    Reader,
-    StreamWriter,
-    WholeWriter,
-    paths=re.compile(r"/v2/chat\Z"),
-)
+API = ApiSpec("cohere.chat", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter, paths=_PATHS)

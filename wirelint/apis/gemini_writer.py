@@ -313,12 +313,13 @@ class _Writer:
                 self.starts.setdefault(event.block, event)
 
     def is_unchanged(self, events: Sequence[Event], out: Sequence[Event]) -> bool:
-        """Return True if the content is equal, apart from the splitting of texts and the place of the usage."""
-        return (same(events, out) or _joined(events) == _joined(out)) and not self.continues(out)
+        """Return True if the content is equal, apart from the splitting of texts and the place of the usage.
 
-    def continues(self, events: Sequence[Event]) -> bool:
-        """Return True if the events belong to a pending call."""
-        return any(isinstance(event, (Delta, Close)) and event.block in self.pending for event in events)
+        Events of a pending call are a change.
+        """
+        if any(isinstance(event, (Delta, Close)) and event.block in self.pending for event in out):
+            return False
+        return same(events, out) or _joined(events) == _joined(out)
 
     def _choice_of(self, event: Event) -> int | None:
         """Return the candidate of an event; None without one, and for a refused prompt, which is outside of them."""

@@ -218,6 +218,6 @@ API = ApiSpec(
     Reader,
     ReplyWriter,
     ReplyWriter,
-    channel="mcp",
     claims_other=claims_other,
+    channel="mcp",
 )

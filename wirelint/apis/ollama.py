@@ -117,9 +117,9 @@ class Reader(ReplyReader):
             if piece := text(message.get(member)):
                 yield from self._begin(kind, member)
                 yield Delta(self._blocks[member], piece, self.frame)
-        if message.get(name) and not isinstance(message[name], str):
-            yield from self._begin("opaque", name, misshapen(message[name]))
-            yield Delta(self._blocks[name], words_of(message[name]), self.frame)
+        if (other := message.get(name)) and not isinstance(other, str):
+            yield from self._begin("opaque", name, misshapen(other))
+            yield Delta(self._blocks[name], words_of(other), self.frame)
         for position, call in mappings(message.get("tool_calls")):
             yield from self._call(position, call)
         if message.get("images"):

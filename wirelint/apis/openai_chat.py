@@ -98,7 +98,7 @@ def usage_report(url: str) -> Literal["always", "asked", "unknown"]:
 
 
 def _is_host(host: str, domains: Sequence[str]) -> bool:
-    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
+    return f".{host}".endswith(tuple(f".{domain}" for domain in domains))
 
 
 class Reader(ChoiceReader):
@@ -325,11 +325,11 @@ class _ChatWriter(ChoiceWriter):
         for block, events in piece.calls.items():
             first = next(event for event in events if isinstance(event, (Start, Delta, CallUpdate)))
             index = self.numbers[block] if numbered else None
-            made.append(call_entry(items.get(first.item, {}), self.starts[block], events, index))
+            made.append(_call_entry(items.get(first.item, {}), self.starts[block], events, index))
         return made
 
 
-def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
+def _call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
     """Return an entry of `tool_calls` from the events of one call. `source`: the entry that they were read from."""
     begins = next((event for event in events if isinstance(event, Start)), None)
     label = next((event for event in events if isinstance(event, CallUpdate)), None)
@@ -364,12 +364,9 @@ def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event]
 
 def _legacy_call(source: Mapping[str, Json], events: Sequence[Event]) -> Json:
     """Return OpenAI's former `function_call`."""
-    begins = next((event for event in events if isinstance(event, Start)), None)
-    body = {name: value for name, value in source.items() if name not in ("name", "arguments")}
-    if begins is not None and begins.name is not None:
-        body["name"] = begins.name
-    body["arguments"] = text_of(events)
-    return body
+    name = next((event.name for event in events if isinstance(event, Start)), None)
+    body = {key: value for key, value in source.items() if key not in ("name", "arguments")}
+    return {**body, **({"name": name} if name is not None else {}), "arguments": text_of(events)}
 
 
 def _content(source: Json, deltas: Sequence[Delta]) -> Json:

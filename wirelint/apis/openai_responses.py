@@ -148,13 +148,18 @@ def _reasoning(item: Mapping[str, Json], place: str) -> Iterator[Start]:
     yield from found or [Start(0, "reasoning", place, 0, None, id=text(item.get("id")), form="opaque")]
 
 
+def _is_hosted(kind: str, item: Mapping[str, Json]) -> bool:
+    """Return True if the provider runs a search for tools or a shell: a tool of a request, or a call."""
+    if kind.startswith("tool_search"):
+        return item.get("execution") != "client"
+    environment = text(mapping(item.get("environment")).get("type")) or ""
+    return kind.startswith("shell") and environment.startswith("container")
+
+
 def _call(kind: str, item: Mapping[str, Json], place: str) -> Start:
     member, name = CALLS[kind]
     id_, named = text(item.get("call_id")), text(item.get("name")) or name or None
-    environment = text(mapping(item.get("environment")).get("type")) or ""
-    if (kind == "tool_search_call" and item.get("execution") != "client") or (
-        kind == "shell_call" and environment.startswith("container")
-    ):  # the provider runs it
+    if _is_hosted(kind, item):
         return Start(0, "hosted_call", place, 0, None, id=id_ or text(item.get("id")), name=named)
     given = item.get(member)
     if kind == "computer_call" and given is None:
@@ -278,13 +283,9 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
             yield from _tool(each, f"{place}/tools/{n}")
     elif kind in _CLIENT_TOOLS or kind.startswith("computer_use"):
         yield Tool(_CLIENT_TOOLS.get(kind, "computer"), place, described, None, type=kind)
-    elif kind == "shell":
-        environment = text(mapping(tool.get("environment")).get("type")) or ""
-        yield Tool("shell", place, described, None, hosted=environment.startswith("container"), type=kind)
-    elif kind == "tool_search":
-        yield Tool(
-            kind, place, described, mapping(tool.get("parameters")) or None, tool.get("execution") != "client", kind
-        )
+    elif kind in ("shell", "tool_search"):
+        declared = mapping(tool.get("parameters")) if kind == "tool_search" else None
+        yield Tool(kind, place, described, declared or None, _is_hosted(kind, tool), kind)
     else:
         yield Tool(name or kind, place, described, None, hosted=True, type=kind)
 
@@ -384,7 +385,7 @@ class Reader(ReplyReader):
         pointer = f"/output/{index}" + within.format(number(document.get(numbered)) or 0)
         given = document.get("delta") if delta else next((document[w] for w in _WORDS if w in document), None)
         words = text(given) or ""
-        if not delta and (not words or self._length(pointer)):
+        if not delta and (not words or self._has_text(pointer)):
             return
         if index not in self._begun:
             self._begun.add(index)
@@ -490,7 +491,7 @@ class Reader(ReplyReader):
                 self._start(one, index)
             elif one.kind == "tool_call":
                 self._update(one, index)
-            if one.given and not self._length(one.pointer):
+            if one.given and not self._has_text(one.pointer):
                 self._delta(one.pointer, one.given)
 
     def _start(self, one: Start, index: int, given: str = "") -> None:
@@ -516,9 +517,8 @@ class Reader(ReplyReader):
         self.out.append(Delta(block, words, self.frame, self._lengths[block]))
         self._lengths[block] += len(words)
 
-    def _length(self, pointer: str) -> int:
-        block = self._blocks.get(pointer)
-        return 0 if block is None else self._lengths[block]
+    def _has_text(self, pointer: str) -> bool:
+        return pointer in self._blocks and self._lengths[self._blocks[pointer]] > 0
 
 
 API = ApiSpec("openai.responses", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

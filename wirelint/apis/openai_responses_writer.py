@@ -293,19 +293,20 @@ _CUT_SHORT: dict[Ending, str] = {"length": "max_output_tokens", "filtered": "con
 _STATES = frozenset({"failed", "cancelled", "incomplete"})
 
 
-def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
-    """Return a response with another finish reason, which may be a word of any API. Most words mean `completed`."""
+def _with_finish(response: dict[str, Json], own: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+    """Return a response with the last finish reason of `out`, unless the upstream sent it.
+
+    The reason may be a word of any API. Most words mean `completed`.
+    """
+    last = next((event for event in reversed(out) if type(event) is Finish), None)
+    if last is None or any(event is last for event in own):
+        return response
+    reason = last.reason
     if (why := _CUT_SHORT.get(ending(reason))) is not None:
         return {**response, "status": "incomplete", "incomplete_details": {"reason": why}}
     if reason in _STATES:
         return {**response, "status": reason}
     return {**response, "status": "completed", "incomplete_details": None}
-
-
-def _new_finish(own: Sequence[Event], out: Sequence[Event]) -> Finish | None:
-    """Return the last finish reason of `out`; None if the upstream sent it."""
-    last = next((event for event in reversed(out) if type(event) is Finish), None)
-    return None if any(event is last for event in own) else last
 
 
 def _with_output(response: dict[str, Json], output: list[Json]) -> dict[str, Json]:
@@ -331,8 +332,7 @@ class WholeWriter(BodyWriter):
                     change.item_id = change.item_id or _separate_id(item, change, seen)
                 seen.add(text(item.get("id")) or "")
             changed = _with_output(changed, list(_whole_output(listed, changes, out)))
-        if (finish := _new_finish(events, out)) is not None:
-            changed = _with_finish(changed, finish.reason)
+        changed = _with_finish(changed, events, out)
         if (id_ := reply_id_of(out)) is not None and "id" in document:
             changed["id"] = id_
         return changed
@@ -601,10 +601,9 @@ class StreamWriter(ReplyWriter):
         listed = response.get("output")
         if isinstance(listed, list) and (listed or not self._places):
             response = _with_output(response, self._output(listed))
-        if (finish := _new_finish(own, out)) is None:
-            return self._numbered({**document, "response": response}, frame)
-        response = _with_finish(response, finish.reason)
-        return self._numbered({**document, "type": f"response.{response['status']}", "response": response}, frame)
+        finished = _with_finish(response, own, out)
+        renamed = {"type": f"response.{finished['status']}"} if finished is not response else {}
+        return self._numbered({**document, **renamed, "response": finished}, frame)
 
     def _output(self, listed: Sequence[Json]) -> list[Json]:
         """Return the items of the whole response, in the order of their numbers in the stream."""
@@ -634,18 +633,15 @@ class StreamWriter(ReplyWriter):
                 self._changes.made.setdefault(start.block, (start, []))[1].append(words)
                 continue
             change.late += words
-            custom = start.kind == "tool_call" and start.form == "custom"
-            made: dict[str, Json] = {
-                "type": "response.custom_tool_call_input.delta" if custom else _DELTAS[start.kind],
-                "item_id": self._ids.get(index, ""),
-                "output_index": self._places[index],
-            }
-            if "/summary/" in start.pointer:
-                made["type"] = "response.reasoning_summary_text.delta"
+            kind, name = _DELTAS[start.kind], "content_index"
+            if start.kind == "tool_call" and start.form == "custom":
+                kind = "response.custom_tool_call_input.delta"
+            elif "/summary/" in start.pointer:
+                kind, name = "response.reasoning_summary_text.delta", "summary_index"
+            place: dict[str, Json] = {"item_id": self._ids.get(index, ""), "output_index": self._places[index]}
             if start.kind != "tool_call":
-                name = "summary_index" if "/summary/" in start.pointer else "content_index"
-                made[name] = int(start.pointer.rsplit("/", 2)[1])
-            yield self._numbered({**made, "delta": words}, None)
+                place[name] = int(start.pointer.rsplit("/", 2)[1])
+            yield self._numbered({"type": kind, **place, "delta": words}, None)
 
     def _flush(self) -> Iterator[bytes]:
         """Yield the events of the new items."""

@@ -15,7 +15,7 @@ import orjson
 
 from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, FaultKind, Json, Request, Role, ToolChoice
+from wirelint.model import FaultKind, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
 IGNORED = frozenset(
@@ -86,11 +86,6 @@ def result_text(content: Json) -> str:
         if data is not None:
             lines.append(data if isinstance(data, str) else compact(data))
     return "\n".join(lines)
-
-
-def arguments_of(given: Json) -> Arguments:
-    """Return the arguments of a call: JSON text, or a value that some servers send in its place."""
-    return Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
 
 
 def tool_choice(choice: Json) -> ToolChoice:
