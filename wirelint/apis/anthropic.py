@@ -73,14 +73,7 @@ from wirelint.model import (
 from wirelint.wire.aws_eventstream import carry
 
 _EVENTS = frozenset(load("apis")["events"]["anthropic.messages"].split())
-_KINDS: dict[str, Kind] = {
-    "text": "text",
-    "thinking": "reasoning",
-    "redacted_thinking": "reasoning",
-    "tool_use": "tool_call",
-    "server_tool_use": "hosted_call",
-    "mcp_tool_use": "hosted_call",
-}
+_KINDS: dict[str, Kind] = load("apis")["kinds"]["anthropic.messages"]
 _DELTAS: dict[str, tuple[Kind, str]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("reasoning", "thinking"),

@@ -45,6 +45,7 @@ from wirelint.apis.reading import (
 )
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, part_of
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -63,14 +64,7 @@ _MODEL = re.compile(
 )
 _START, _DELTA, _STOP, _END = "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"
 _EVENTS = frozenset({"messageStart", _START, _DELTA, _STOP, _END, "metadata"})
-_MARKS = (
-    ("stopReason", _END),
-    ("delta", _DELTA),
-    ("start", _START),
-    ("contentBlockIndex", _STOP),
-    ("usage", "metadata"),
-    ("role", "messageStart"),
-)
+_MARKS: dict[str, str] = load("apis")["marks"]["bedrock.converse"]
 """Members that identify an event without a name."""
 _OPTIONS = ("inferenceConfig", "toolConfig", "schemaVersion", "system", "additionalModelRequestFields")
 _ANNOUNCED = frozenset({"tool_call", "hosted_call", "hosted_result", "opaque"})
@@ -157,7 +151,7 @@ def _named(document: Mapping[str, Json], name: str | None) -> WireEvent:
         return WireEvent(inner, mapping(document[inner]))
     if name is not None and name in _EVENTS:
         return WireEvent(name, document)
-    return WireEvent(next((event for mark, event in _MARKS if mark in document), ""), document)
+    return WireEvent(next((event for mark, event in _MARKS.items() if mark in document), ""), document)
 
 
 def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:

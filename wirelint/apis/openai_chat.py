@@ -48,11 +48,8 @@ from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Start
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
-# Bodies of the same shape that belong to other APIs, or to endpoints without a model's reply.
-_OTHER_APIS = (
-    *("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions"),
-    *("/count_tokens", "/batches", "/tokenize", "/embeddings", "/moderations", "/rerank"),
-)
+_OTHER_APIS = tuple(load("apis")["other_paths"]["openai.chat"].split())
+"""Ends of paths with bodies of the same shape that belong to other APIs, or to endpoints without a model's reply."""
 _SIMPLE = frozenset({"role", "content"})
 """The members of nearly every delta."""
 _MISTRAL_CLIENTS = ("mistral-client", "mistralai")

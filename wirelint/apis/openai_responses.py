@@ -49,6 +49,7 @@ from wirelint.events import (
     Usage,
     part_of,
 )
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -62,10 +63,7 @@ from wirelint.model import (
     ToolResult,
 )
 
-_OTHER_APIS = (
-    *("/embeddings", "/moderations", "/rerank", "/input_tokens", "/compact"),
-    *("/completions", "/messages", "/tokenize"),
-)
+_OTHER_APIS = tuple(load("apis")["other_paths"]["openai.responses"].split())
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})
 
 
@@ -180,13 +178,7 @@ def _result_text(output: Json) -> str:
     return compact(output)
 
 
-_CLIENT_TOOLS: dict[str, str] = {
-    "local_shell": "local_shell",
-    "computer": "computer",
-    "computer_use": "computer",
-    "computer_use_preview": "computer",
-    "apply_patch": "apply_patch",
-}
+_CLIENT_TOOLS: dict[str, str] = load("apis")["client_tools"]["openai.responses"]
 """Types of tools that the vendor defines and the client runs, with the names of their calls."""
 _LOADING = frozenset({"tool_search", "mcp"})
 """Types of tools that add further tools, whose names the body does not show."""

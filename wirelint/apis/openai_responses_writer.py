@@ -41,20 +41,13 @@ from wirelint.apis.writing import (
 )
 from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.jsonvalues import common_length
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind
 
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
 _OFFSETS = ("start_index", "end_index", "index")
 """Members of annotations that are offsets into the text."""
-CALLS: dict[str, tuple[str, str]] = {
-    "function_call": ("arguments", ""),
-    "custom_tool_call": ("input", ""),
-    "local_shell_call": ("action", "local_shell"),
-    "shell_call": ("action", "shell"),
-    "computer_call": ("action", "computer"),
-    "apply_patch_call": ("operation", "apply_patch"),
-    "tool_search_call": ("arguments", "tool_search"),
-}
+CALLS: dict[str, list[str]] = load("apis")["calls"]["openai.responses"]
 """Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
 
 
