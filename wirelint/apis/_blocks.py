@@ -45,7 +45,7 @@ from wirelint.apis.writing import (
     same,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
@@ -152,8 +152,7 @@ class BlockReader(ReplyReader):
         """Yield the finish reason in `holder`, and the token counts."""
         if reason := stated_reason(holder.get(self.finish_name)):
             yield Finish(0, reason, f"/{self.finish_name}", self.frame)
-        if counts := mapping(usage):
-            yield Usage(counts, self.frame)
+        yield from self.usage(usage)
 
 
 class WireEvent(NamedTuple):

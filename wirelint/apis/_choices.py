@@ -231,8 +231,7 @@ class ChoiceReader(ReplyReader):
             self.out.append(self.violation("late-usage", ""))
         if error is None and not choices:
             error = dict(document) if self.frame.event == "error" else refusal_of(document)
-        if error is not None:
-            self.out.append(Failure(error, self.frame))
+        self.out += self.failure(error)
         self.choices_from = len(self.out)
         for position, choice in mappings(choices):
             self.read_choice(index_of(choice, position), choice)

@@ -48,14 +48,12 @@ from wirelint.apis.reading import (
 from wirelint.events import (
     Done,
     Event,
-    Failure,
     Finish,
     Frame,
     Other,
     ReplyMeta,
     Start,
     StreamViolation,
-    Usage,
     part_of,
 )
 from wirelint.lexicon import load
@@ -230,7 +228,7 @@ class Reader(BlockReader):
                 yield from self.unfinished()
                 yield Done(self.frame)
             case _ if kind == "error" or error_of(document) is not None:
-                yield Failure(error_of(document) or dict(document), self.frame)
+                yield from self.failure(error_of(document) or dict(document))
             case _ if kind == "message" and "content" in document:
                 yield from self._message(document)
             case _:
@@ -241,8 +239,7 @@ class Reader(BlockReader):
             yield self.violation("restarted-part", "message_start")
         self._started = True
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
-        if usage := mapping(message.get("usage")):
-            yield Usage(usage, self.frame)
+        yield from self.usage(message.get("usage"))
         for n, block in mappings(message.get("content")):
             yield from self.whole((CONTENT, n), *_start_of(f"/content/{n}", block, n, n))
 
@@ -265,8 +262,7 @@ class Reader(BlockReader):
         error = error_of(message)
         if error is None and "content" not in message:
             error = dict(message) if message.get("type") == "error" else refusal_of(message)
-        if error is not None:
-            yield Failure(error, self.frame)
+        yield from self.failure(error)
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
         content = message.get("content")
         yield from self.misshapen_content(content, "/content")

@@ -44,7 +44,7 @@ from wirelint.apis.reading import (
     tool_choice,
 )
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, part_of
+from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, part_of
 from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
@@ -216,7 +216,7 @@ class Reader(BlockReader):
         name, body = _named(document, self.frame.event)
         fault = next((key for key in document if key.endswith("Exception") and mapping(document[key])), None)
         if fault is not None or error_of(document) is not None:
-            yield Failure(dict(document) if fault is not None else error_of(document), self.frame)
+            yield from self.failure(dict(document) if fault is not None else error_of(document))
             return
         if self.is_done and name in _EVENTS - {"metadata"}:
             yield self.violation("after-end", name)
@@ -256,10 +256,10 @@ class Reader(BlockReader):
         yield Delta(self.blocks[key], words, self.frame) if words is not None else Other(self.frame)
 
     def _message(self, body: Mapping[str, Json]) -> Iterator[Event]:
-        if (error := error_of(body)) is not None:
-            yield Failure(error, self.frame)
-        elif "output" not in body and isinstance(body.get("message"), str):
-            yield Failure(dict(body), self.frame)  # {"message": …}: the service refuses the request
+        error = error_of(body)
+        if error is None and "output" not in body and isinstance(body.get("message"), str):
+            error = dict(body)  # {"message": …}: the service refuses the request
+        yield from self.failure(error)
         content = nested(body, "output", "message").get("content")
         yield from self.misshapen_content(content, "/output/message/content")
         for n, block in mappings(content):

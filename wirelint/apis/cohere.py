@@ -49,7 +49,6 @@ from wirelint.events import (
     Delta,
     Done,
     Event,
-    Failure,
     Finish,
     Frame,
     Other,
@@ -135,16 +134,15 @@ class Reader(BlockReader):
             case "citation-start":
                 yield self._citations()
             case "message-end":
-                if (error := error_of(delta)) is not None:
-                    yield Failure(error, self.frame)
+                yield from self.failure(error_of(delta))
                 yield from self.ending(delta, delta.get("usage"))
                 self.is_done = True
                 yield from self.unfinished()
                 yield Done(self.frame)
             case _ if (error := error_of(document)) is not None:
-                yield Failure(error, self.frame)
+                yield from self.failure(error)
             case "" if isinstance(document.get("message"), str):
-                yield Failure(dict(document), self.frame)
+                yield from self.failure(dict(document))
             case _:
                 yield Other(self.frame)
 
@@ -170,10 +168,10 @@ class Reader(BlockReader):
         return self.start(_CITATIONS, start, is_open=False)
 
     def _message(self, document: Mapping[str, Json]) -> Iterator[Event]:
-        if (error := error_of(document)) is not None:
-            yield Failure(error, self.frame)
-        elif isinstance(document.get("message"), str):  # the API's form of an error
-            yield Failure(dict(document), self.frame)
+        error = error_of(document)
+        if error is None and isinstance(document.get("message"), str):  # the API's form of an error
+            error = dict(document)
+        yield from self.failure(error)
         yield ReplyMeta(text(document.get("id")), text(document.get("model")), self.frame)
         message = mapping(document.get("message"))
         if plan := text(message.get("tool_plan")):

@@ -54,7 +54,6 @@ from wirelint.events import (
     Other,
     Start,
     StreamViolation,
-    Usage,
     part_of,
 )
 from wirelint.jsonvalues import decode_json
@@ -404,8 +403,7 @@ class Reader(ReplyReader):
             yield from self._candidate(index_of(candidate, position), candidate)
         name, feedback = member(document, "promptFeedback")
         yield from self._blocked(mapping(feedback), f"{self._inside}/{name}")
-        if usage := mapping(value_of(document, "usageMetadata")):
-            yield Usage(usage, self.frame)
+        yield from self.usage(value_of(document, "usageMetadata"))
 
     def _candidate(self, choice: int, body: Mapping[str, Json]) -> Iterator[Event]:
         place = f"{self._inside}/candidates/{choice}"
@@ -553,19 +551,13 @@ class PartialArguments:
 
     def _go_to(self, path: list[str | int]) -> Iterator[str]:
         """Yield the text between the former value and the one at `path`."""
-        shared = 0
-        if self._path is not None:
-            most = min(len(path), len(self._path)) - 1
-            while shared < most and path[shared] == self._path[shared]:
-                shared += 1
-            yield self._leave(shared)
-            yield ","
-        else:
-            yield _opening(path[0])
+        former, shared = self._path, -1
+        if former is not None:
+            most = min(len(path), len(former)) - 1
+            shared = next((n for n in range(most) if path[n] != former[n]), most)
+            yield f"{self._leave(shared)},{_opened(path[shared])[1:]}"
         self._path = path
-        yield _key(path[shared])
-        for token in path[shared + 1 :]:
-            yield _opening(token) + _key(token)
+        yield from map(_opened, path[shared + 1 :])
 
     def _leave(self, shared: int) -> str:
         """Return the end of the open string, and of the open containers beyond the first `shared` ones."""
@@ -574,12 +566,9 @@ class PartialArguments:
         return quote + "".join("]" if isinstance(token, int) else "}" for token in reversed(self._path[shared + 1 :]))
 
 
-def _opening(token: str | int) -> str:
-    return "[" if isinstance(token, int) else "{"
-
-
-def _key(token: str | int) -> str:
-    return "" if isinstance(token, int) else f"{json.dumps(token, ensure_ascii=False)}:"
+def _opened(token: str | int) -> str:
+    """Return the bracket of a container, with the name of its member if it is an object."""
+    return "[" if isinstance(token, int) else f"{{{json.dumps(token, ensure_ascii=False)}:"
 
 
 API = ApiSpec("google.generate_content", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

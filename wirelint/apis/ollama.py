@@ -99,13 +99,11 @@ class Reader(ReplyReader):
             yield self.violation("after-end", (self.frame.data or "")[:60])
             return  # clients have left
         yield from self.meta(None, text(document.get("model")))
-        if (error := error_of(document)) is not None:
-            yield Failure(error, self.frame)
+        yield from self.failure(error_of(document))
         yield from self._message(mapping(document.get("message")) if self._place else document)
         if reason := stated_reason(document.get("done_reason")):
             yield Finish(0, reason, "/done_reason", self.frame)
-        if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
-            yield Usage(counts, self.frame)
+        yield from self.usage({name: document[name] for name in _COUNTS if number(document.get(name)) is not None})
         if document.get("done") is True:
             self.is_done = True
             yield Done(self.frame)

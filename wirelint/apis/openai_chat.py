@@ -44,7 +44,7 @@ from wirelint.apis.reading import (
     words_of,
 )
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
-from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Start
+from wirelint.events import CallUpdate, Delta, Event, Finish, Start
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
@@ -124,8 +124,7 @@ class Reader(ChoiceReader):
             self.read_content(choice, content, f"{place}/content")
         if not simple:
             self._others(choice, message, place)
-        if body.get("error"):  # OpenRouter: the upstream's failure, with the finish reason `error`
-            self.out.append(Failure(body["error"], self.frame))
+        self.out += self.failure(body.get("error") or None)  # OpenRouter: of the upstream, with finish reason `error`
         written = body.get("finish_reason")
         if (reason := stated_reason(written)) is not None:
             self.add_finish(choice, reason)

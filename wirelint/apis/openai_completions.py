@@ -40,7 +40,7 @@ from wirelint.apis.reading import (
     text,
 )
 from wirelint.apis.writing import BodyWriter, finish_of, frame_document, framed, groups, same, text_of, with_other_lines
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
 
@@ -192,8 +192,7 @@ class DeepInfraReader(ReplyReader):
             yield self.violation("after-end", (self.frame.data or "")[:60])
             return  # clients have left
         yield from self.meta(text(document.get("request_id")), None)
-        if (error := _error_of(document)) is not None:
-            yield Failure(error, self.frame)
+        yield from self.failure(_error_of(document))
         if "token" in document:
             words = text(mapping(document.get("token")).get("text"))
             if not self._begun:
@@ -208,8 +207,7 @@ class DeepInfraReader(ReplyReader):
             if words := text(result.get("generated_text")):
                 yield Delta(position, words, self.frame, position)
             yield from self._finish(position, result)
-        if usage := _usage_of(document):
-            yield Usage(usage, self.frame)
+        yield from self.usage(_usage_of(document))
 
     def _finish(self, choice: int, holder: Mapping[str, Json]) -> Iterator[Event]:
         if reason := stated_reason(mapping(holder.get("details")).get("finish_reason")):

@@ -42,11 +42,9 @@ from wirelint.events import (
     Delta,
     Done,
     Event,
-    Failure,
     Finish,
     Other,
     Start,
-    Usage,
     part_of,
 )
 from wirelint.lexicon import load
@@ -362,11 +360,11 @@ class Reader(ReplyReader):
                 self.is_done = True
                 self.out.append(Done(self.frame))
             case "error":
-                self.out.append(Failure(error_of(document) or dict(document), self.frame))
+                self.out += self.failure(error_of(document) or dict(document))
             case "" if document.get("object") == "response":
                 self._response(document)
             case _ if not kind.startswith("response.") and error_of(document) is not None:
-                self.out.append(Failure(error_of(document), self.frame))
+                self.out += self.failure(error_of(document))
             case _:
                 pass
 
@@ -455,8 +453,7 @@ class Reader(ReplyReader):
     def _response(self, response: Mapping[str, Json]) -> None:
         """Read a whole response: a body, or the end of a stream."""
         self._meta(response)
-        if (error := error_of(response)) is not None:
-            self.out.append(Failure(error, self.frame))
+        self.out += self.failure(error_of(response))
         for index, item in mappings(response.get("output")):
             if index not in self._ended:
                 self._item(index, item)
@@ -466,8 +463,7 @@ class Reader(ReplyReader):
             self.out.append(Finish(0, details, "/incomplete_details/reason", self.frame))
         elif status in ("completed", "incomplete", "failed", "cancelled"):
             self.out.append(Finish(0, status, "/status", self.frame))
-        if usage := mapping(response.get("usage")):
-            self.out.append(Usage(usage, self.frame))
+        self.out += self.usage(response.get("usage"))
 
     def _meta(self, response: Mapping[str, Json]) -> None:
         self.out += self.meta(text(response.get("id")), text(response.get("model")))

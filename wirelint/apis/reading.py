@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
+from wirelint.events import Done, Event, Failure, Frame, Other, ReplyMeta, StreamViolation, Usage
 from wirelint.jsonvalues import decode_json
 from wirelint.model import FaultKind, Json, Request, Role, ToolChoice
 
@@ -308,6 +308,12 @@ class ReplyReader(ABC):
 
     def violation(self, kind: FaultKind, detail: str) -> StreamViolation:
         return StreamViolation(kind, detail, self.frame)
+
+    def failure(self, error: Json) -> Iterable[Event]:
+        return (Failure(error, self.frame),) if error is not None else ()
+
+    def usage(self, counts: Json) -> Iterable[Event]:
+        return (Usage(counts, self.frame),) if isinstance(counts, dict) and counts else ()
 
     def meta(self, id_: str | None, model: str | None) -> Iterable[Event]:
         """Return the id and the model of the reply, unless an earlier event had the same; many APIs repeat them."""
