@@ -20,6 +20,7 @@ from typing import ClassVar, NamedTuple
 
 from wirelint.apis.reading import (
     ReplyReader,
+    ReplyWriter,
     lists_parts,
     mapping,
     mappings,
@@ -44,7 +45,7 @@ from wirelint.apis.writing import (
     same,
     without_violations,
 )
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 
@@ -72,7 +73,8 @@ def _parts(content: Json, place: str, role: Role, parse: BlockParser) -> Iterato
 
 
 Key = tuple[str, int]
-"""Group and index of a block on the wire, such as `("content block", 0)`."""
+"""Group and index of a block on the wire, such as `(CONTENT, 0)`."""
+CONTENT = "content block"
 
 
 class BlockReader(ReplyReader):
@@ -92,59 +94,65 @@ class BlockReader(ReplyReader):
         self.blocks[key], self.kinds[key] = self.next_block(), start.kind
         if is_open:
             self.open[key] = None
-        return start._replace(block=self.blocks[key])
+        return start._replace(block=self.blocks[key], frame=self.frame)
 
     def announced(self, key: Key, start: Start, words: str = "") -> Iterator[Event]:
         """Yield the events of a start on the wire, which has the first text of its block. A key may come again."""
         restarted = key in self.blocks
         if restarted:
-            yield StreamViolation("restarted-part", f"{key[0]} {key[1]}", start.frame)
+            yield self.violation("restarted-part", f"{key[0]} {key[1]}")
         if restarted and self.kinds[key] == start.kind == "tool_call":
             # Two calls with one index: a client overwrites or merges them, and loses one either way.
             self.open[key] = None
-            yield CallUpdate(self.blocks[key], start.wire_index, start.id, start.name, start.frame)
+            yield CallUpdate(self.blocks[key], start.wire_index, start.id, start.name, self.frame)
         else:
             yield self.start(key, start)
         if words:
-            yield Delta(self.blocks[key], words, start.frame, start.item)
+            yield Delta(self.blocks[key], words, self.frame, start.item)
 
     def whole(self, key: Key, start: Start, words: str) -> Iterator[Event]:
         """Yield the events of a block of a whole message."""
         yield self.start(key, start, is_open=False)
         if words:
-            yield Delta(self.blocks[key], words, start.frame, start.item)
+            yield Delta(self.blocks[key], words, self.frame, start.item)
 
-    def misshapen_content(self, content: Json, pointer: str, frame: Frame) -> Iterator[Event]:
+    def misshapen_content(self, content: Json, pointer: str) -> Iterator[Event]:
         """Yield an opaque block for content that is no list of parts, where the API has a list of blocks."""
         if content and not lists_parts(content):
-            start = Start(0, "opaque", pointer, 0, frame, name=misshapen(content))
-            yield from self.whole(("content block", 0), start, words_of(content))
+            start = Start(0, "opaque", pointer, 0, None, name=misshapen(content))
+            yield from self.whole((CONTENT, 0), start, words_of(content))
 
-    def misplaced_delta(self, key: Key, frame: Frame) -> Iterator[StreamViolation]:
+    def misplaced_delta(self, key: Key) -> Iterator[StreamViolation]:
         """Yield the violation of a delta whose block has not started, or has stopped."""
         if key not in self.open:
             what = "already stopped" if key in self.blocks else "never started"
-            yield StreamViolation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}", frame)
+            yield self.violation("undeclared-part", f"delta for {key[0]} {key[1]}, {what}")
 
-    def stop(self, key: Key, frame: Frame) -> Event:
+    def delta(self, key: Key, start: Start, words: str, *, is_open: bool = True) -> Iterator[Event]:
+        """Yield the events of text. `start`: the start of its block, if the wire has not sent one."""
+        yield from self.misplaced_delta(key)
+        if key not in self.blocks:
+            yield self.start(key, start, is_open=is_open)
+        yield Delta(self.blocks[key], words, self.frame)
+
+    def stop(self, key: Key) -> Event:
         """Return the event that ends a block, or `Other` if no such block is open."""
         if key not in self.open:
-            return Other(frame)
+            return Other(self.frame)
         del self.open[key]
-        return Close(self.blocks[key], frame)
+        return Close(self.blocks[key], self.frame)
 
-    def unfinished(self, frame: Frame) -> Iterator[Event]:
+    def unfinished(self) -> Iterator[Event]:
         """Yield the violation of a reply that ends while a block is open."""
         if self.open:
             group, index = min(self.open)
-            yield StreamViolation("unfinished-part", f"{group} {index} was never stopped", frame)
+            yield self.violation("unfinished-part", f"{group} {index} was never stopped")
 
-    def ending(self, holder: Mapping[str, Json], usage: Json, frame: Frame) -> Iterator[Event]:
+    def ending(self, holder: Mapping[str, Json], usage: Json) -> Iterator[Event]:
         """Yield the finish reason in `holder`, and the token counts."""
         if reason := stated_reason(holder.get(self.finish_name)):
-            yield Finish(0, reason, f"/{self.finish_name}", frame)
-        if counts := mapping(usage):
-            yield Usage(counts, frame)
+            yield Finish(0, reason, f"/{self.finish_name}", self.frame)
+        yield from self.usage(usage)
 
 
 class WireEvent(NamedTuple):
@@ -157,7 +165,7 @@ class WireEvent(NamedTuple):
 NOTHING = WireEvent("", {})
 
 
-class BlockStreamWriter(ABC):
+class BlockStreamWriter(ReplyWriter, ABC):
     """Writer of a stream of content blocks. Subclasses define how events of the API are read and written."""
 
     index_name: ClassVar[str] = "index"

@@ -23,7 +23,7 @@ from typing import ClassVar
 from wirelint.apis.reading import (
     DONE,
     ReplyReader,
-    arguments_of,
+    ReplyWriter,
     error_of,
     index_of,
     mapping,
@@ -93,9 +93,6 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 """Names of models that search by themselves."""
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
@@ -121,10 +118,8 @@ def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
 
 def _wants_usage(body: Mapping[str, Json]) -> bool | None:
     """Return OpenAI's `stream_options.include_usage`, or OpenRouter's `usage.include`."""
-    for member, name in (("stream_options", "include_usage"), ("usage", "include")):
-        if member in body and isinstance(wish := mapping(body[member]).get(name), bool):
-            return wish
-    return None
+    places = (mapping(body.get("stream_options")).get("include_usage"), mapping(body.get("usage")).get("include"))
+    return next((wish for wish in places if isinstance(wish, bool)), None)
 
 
 def _message(message: Mapping[str, Json], place: str) -> Message:
@@ -173,7 +168,8 @@ def _content(content: Json, place: str) -> Iterator[Part]:
 def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     custom = mapping(call.get("custom"))
     function = custom or mapping(call.get("function"))
-    arguments = arguments_of(function.get("input") if custom else function.get("arguments"))
+    given = function.get("input") if custom else function.get("arguments")  # some servers send a value
+    arguments = Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
     id_, name = text(call.get("id")), text(function.get("name"))
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 
@@ -201,9 +197,6 @@ def _choice(choice: Json) -> ToolChoice:
     return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names=known)
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
@@ -226,64 +219,60 @@ class ChoiceReader(ReplyReader):
 
     # The methods below append to `out`: a generator for each of them would cost more than they do.
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterable[Event]:
         choices = document.get("choices")
         error = error_of(document)
         if not self.is_done:
-            self.out += self.meta(text(document.get("id")), text(document.get("model")), frame)
+            self.out += self.meta(text(document.get("id")), text(document.get("model")))
         elif choices or error:
-            self.out.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
+            self.out.append(self.violation("after-end", (self.frame.data or "")[:60]))
             choices = None  # clients have left
         elif document.get("usage") and not self._counted:
-            self.out.append(StreamViolation("late-usage", "", frame))
+            self.out.append(self.violation("late-usage", ""))
         if error is None and not choices:
-            error = dict(document) if frame.event == "error" else refusal_of(document)
-        if error is not None:
-            self.out.append(Failure(error, frame))
+            error = dict(document) if self.frame.event == "error" else refusal_of(document)
+        self.out += self.failure(error)
         self.choices_from = len(self.out)
         for position, choice in mappings(choices):
-            self.read_choice(index_of(choice, position), choice, frame)
+            self.read_choice(index_of(choice, position), choice)
         counts = document.get("usage") or ("x_groq" in document and mapping(document["x_groq"]).get("usage"))
         if counts and (usage := mapping(counts)):
             self._counted = True
-            self.out.append(Usage(usage, frame))
+            self.out.append(Usage(usage, self.frame))
         for name in self.evidence:
             if document.get(name):
-                self.add_once(0, name, f"/{name}", frame)
+                self.add_once(0, name, f"/{name}")
         return ()
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         return (Failure(frame.data, frame),) if frame.event == "error" else ()
 
     @abstractmethod
-    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None: ...
+    def read_choice(self, choice: int, body: Mapping[str, Json]) -> None: ...
 
-    def add_finish(self, choice: int, reason: str, frame: Frame) -> None:
+    def add_finish(self, choice: int, reason: str) -> None:
         self._finished = True
-        self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
+        self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", self.frame))
 
-    def add_text(
-        self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame, item: int = -1
-    ) -> None:
+    def add_text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, item: int = -1) -> None:
         key = (choice, kind, slot)
         block = self.blocks.get(key)
         if block is None:
             block = self.new_block(key)
-            self.out.append(Start(block, kind, place, choice, frame, item=item))
-        self.out.append(Delta(block, piece, frame, item))
+            self.out.append(Start(block, kind, place, choice, self.frame, item=item))
+        self.out.append(Delta(block, piece, self.frame, item))
 
-    def add_once(self, choice: int, name: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> None:
-        """Append the start of a block without text, unless the candidate has one of this name."""
-        key = (choice, name, 0)
-        if key not in self.blocks:
-            self.out.append(Start(self.new_block(key), kind, place, choice, frame, name=name))
+    def add_once(self, choice: int, name: str, place: str, kind: Kind = "hosted_result", key: str = "") -> int:
+        """Append the start of a block without text, unless the candidate has one of this name. Return its number."""
+        block = self.blocks.get((choice, key or name, 0))
+        if block is None:
+            block = self.new_block((choice, key or name, 0))
+            self.out.append(Start(block, kind, place, choice, self.frame, name=name))
+        return block
 
     def new_block(self, key: tuple[int, str, int]) -> int:
         block = self.blocks[key] = self.next_block()
         return block
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
 
 
 class ChoiceWriter:
@@ -351,7 +340,7 @@ class ChoiceWriter:
         return text_of(event for event in events if self.kind_of(event) == kind)
 
 
-class ChoiceStreamWriter(ChoiceWriter, ABC):
+class ChoiceStreamWriter(ChoiceWriter, ReplyWriter, ABC):
     """Writer of chunks. A subclass builds the entries of `choices`."""
 
     empty_choice: Mapping[str, Json] = {"delta": {}, "finish_reason": None}
@@ -480,8 +469,9 @@ def _wrapped(call: Json) -> Json:
     """Return an entry of `tool_calls` with its name and arguments in `function`."""
     if not isinstance(call, dict) or not is_bare_call(call):
         return call
-    inner: dict[str, Json] = {name: value for name, value in call.items() if name in ("name", "arguments")}
-    return {**{name: value for name, value in call.items() if name not in inner}, "function": inner}
+    outer = dict(call)
+    inner: dict[str, Json] = {name: outer.pop(name) for name in call if name in ("name", "arguments")}
+    return {**outer, "function": inner}
 
 
 def _without_empty(choice: dict[str, Json], dropped: frozenset[FaultKind]) -> dict[str, Json]:

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from wirelint.apis._blocks import (
+    CONTENT,
     BlockReader,
     BlockStreamWriter,
     BlockWholeWriter,
@@ -34,10 +35,9 @@ from wirelint.apis.reading import (
     ApiSpec,
     error_of,
     is_conversation,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     refusal_of,
     result_text,
@@ -46,17 +46,14 @@ from wirelint.apis.reading import (
     tool_choice,
 )
 from wirelint.events import (
-    Delta,
     Done,
     Event,
-    Failure,
     Finish,
     Frame,
     Other,
     ReplyMeta,
     Start,
     StreamViolation,
-    Usage,
     part_of,
 )
 from wirelint.lexicon import load
@@ -74,14 +71,7 @@ from wirelint.model import (
 from wirelint.wire.aws_eventstream import carry
 
 _EVENTS = frozenset(load("apis")["events"]["anthropic.messages"].split())
-_KINDS: dict[str, Kind] = {
-    "text": "text",
-    "thinking": "reasoning",
-    "redacted_thinking": "reasoning",
-    "tool_use": "tool_call",
-    "server_tool_use": "hosted_call",
-    "mcp_tool_use": "hosted_call",
-}
+_KINDS: dict[str, Kind] = load("apis")["kinds"]["anthropic.messages"]
 _DELTAS: dict[str, tuple[Kind, str]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("reasoning", "thinking"),
@@ -113,9 +103,6 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 def claims_reply(document: Mapping[str, Json]) -> bool:
     kind = document.get("type")
     return (kind == "message" and isinstance(document.get("content"), list)) or kind == "message_start"
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -169,27 +156,18 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool:
     return Tool(name, place, text(tool.get("description")) or "", declared, hosted, kind)
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
-def _start_of(
-    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
-) -> tuple[Start, str]:
+def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None, item: int = -1) -> tuple[Start, str]:
     """Return the start of a content block, and its text."""
     type_ = text(block.get("type")) or ""
     kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
     name = text(block.get("name")) or (type_ or None if kind in ("opaque", "hosted_result") else None)
-    if kind == "text" and is_misshapen(block.get("text")):
-        kind, name = "opaque", misshapen(block["text"])
+    if kind == "text" and (wrong := misshapen_text(block.get("text"))):
+        kind, name = "opaque", wrong
     id_ = text(block.get("tool_use_id" if kind == "hosted_result" else "id"))
     value = block.get("input") if kind == "tool_call" else None
     form = "opaque" if type_ == "redacted_thinking" else "function"
     words = (text(block.get("text")) or text(block.get("thinking"))) if kind in ("text", "reasoning") else None
-    return Start(0, kind, pointer, 0, frame, index, id_, name, value, form, item), words or ""
-
-
-def _key(index: int) -> Key:
-    return "content block", index
+    return Start(0, kind, pointer, 0, None, index, id_, name, value, form, item), words or ""
 
 
 class Reader(BlockReader):
@@ -212,106 +190,98 @@ class Reader(BlockReader):
             events.append(StreamViolation("missing-end", "no message_stop", None))
         return events
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed:
-            yield from self._message(document, frame)
+            yield from self._message(document)
             return
         kind = text(document.get("type")) or ""
-        if alone and kind in _EVENTS and frame.event != kind:
-            missing = frame.event is None
-            detail = f"no event name, type {kind}" if missing else f"event {frame.event}, type {kind}"
-            yield StreamViolation("event-missing" if missing else "event-mismatch", detail, frame)
+        if self.is_alone and kind in _EVENTS and self.frame.event != kind:
+            missing = self.frame.event is None
+            detail = f"no event name, type {kind}" if missing else f"event {self.frame.event}, type {kind}"
+            yield self.violation("event-missing" if missing else "event-mismatch", detail)
         if self.is_done and kind in _EVENTS - {"ping", "error"}:
-            yield StreamViolation("after-end", kind, frame)
+            yield self.violation("after-end", kind)
             return  # clients have left
         index = number(document.get("index"))
         match kind:
             case "message_start":
-                yield from self._message_start(mapping(document.get("message")), frame)
+                yield from self._message_start(mapping(document.get("message")))
             case "content_block_start":
                 if not self._started:
                     self._started = True
-                    yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
+                    yield self.violation("undeclared-part", "content_block_start before message_start")
                 place, block = self.count if index is None else index, mapping(document.get("content_block"))
-                yield from self.announced(_key(place), *_start_of(f"/content/{place}", block, frame, index, place))
+                yield from self.announced((CONTENT, place), *_start_of(f"/content/{place}", block, index, place))
             case "content_block_delta":
-                yield from self._block_delta(index, mapping(document.get("delta")), frame)
+                yield from self._block_delta(index, mapping(document.get("delta")))
             case "content_block_stop":
-                key = self._last() if index is None else _key(index)
+                key = self._key(index)
                 if index is not None and key not in self.blocks:
-                    yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
-                yield self.stop(key, frame)
+                    yield self.violation("undeclared-part", f"stop of content block {index}, never started")
+                yield self.stop(key)
             case "message_delta":
                 delta = mapping(document.get("delta"))
                 self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
-                yield from self.ending(delta, document.get("usage"), frame)
+                yield from self.ending(delta, document.get("usage"))
             case "message_stop":
                 self.is_done = True
-                yield from self.unfinished(frame)
-                yield Done(frame)
+                yield from self.unfinished()
+                yield Done(self.frame)
             case _ if kind == "error" or error_of(document) is not None:
-                yield Failure(error_of(document) or dict(document), frame)
+                yield from self.failure(error_of(document) or dict(document))
             case _ if kind == "message" and "content" in document:
-                yield from self._message(document, frame)
+                yield from self._message(document)
             case _:
-                yield Other(frame)
+                yield Other(self.frame)
 
-    def _message_start(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message_start(self, message: Mapping[str, Json]) -> Iterator[Event]:
         if self._started:
-            yield StreamViolation("restarted-part", "message_start", frame)
+            yield self.violation("restarted-part", "message_start")
         self._started = True
-        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
-        if usage := mapping(message.get("usage")):
-            yield Usage(usage, frame)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
+        yield from self.usage(message.get("usage"))
         for n, block in mappings(message.get("content")):
-            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
+            yield from self.whole((CONTENT, n), *_start_of(f"/content/{n}", block, n, n))
 
-    def _block_delta(self, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _block_delta(self, index: int | None, delta: Mapping[str, Json]) -> Iterator[Event]:
         kind, name = _DELTAS.get(text(delta.get("type")) or "", (None, ""))
         if kind is None:
-            yield Other(frame)
+            yield Other(self.frame)
             return
-        key = self._last() if index is None else _key(index)
-        if key not in self.open:
-            yield from self.misplaced_delta(key, frame)
-        if key not in self.blocks:
-            yield self.start(key, Start(0, kind, f"/content/{key[1]}", 0, frame, index, item=key[1]), is_open=False)
+        key = self._key(index)
+        start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
-        yield Delta(self.blocks[key], text(delta.get(name)) or "", frame)
+        yield from self.delta(key, start, text(delta.get(name)) or "", is_open=False)
 
-    def _last(self) -> Key:
-        """Return the block of an event without an index: the last open one, or the last one."""
-        return next(reversed(self.open), _key(max(self.count - 1, 0)))
+    def _key(self, index: int | None) -> Key:
+        """Return the key of an event's block; without an index that of the last open one, or of the last one."""
+        return next(reversed(self.open), (CONTENT, max(self.count - 1, 0))) if index is None else (CONTENT, index)
 
-    def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message(self, message: Mapping[str, Json]) -> Iterator[Event]:
         error = error_of(message)
         if error is None and "content" not in message:
             error = dict(message) if message.get("type") == "error" else refusal_of(message)
-        if error is not None:
-            yield Failure(error, frame)
-        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
+        yield from self.failure(error)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
         content = message.get("content")
-        yield from self.misshapen_content(content, "/content", frame)
+        yield from self.misshapen_content(content, "/content")
         for n, block in mappings(content):
-            yield from self.whole(_key(n), *_start_of(f"/content/{n}", block, frame, n, n))
-        yield from self.ending(message, message.get("usage"), frame)
+            yield from self.whole((CONTENT, n), *_start_of(f"/content/{n}", block, n, n))
+        yield from self.ending(message, message.get("usage"))
 
 
-# --- writers ----------------------------------------------------------------------------------------------------------
-
-
-def _block(start: Start, source: Mapping[str, Json], words: str = "") -> dict[str, Json]:
+def _block(start: Start, source: Mapping[str, Json], new_text: str = "") -> dict[str, Json]:
     """Return a content block with this text. `source`: the block that the start was read from."""
     match start.kind:
         case "tool_call":
-            given: Json = Arguments(words).value if words else {} if start.input is None else start.input
+            given: Json = Arguments(new_text).value if new_text else {} if start.input is None else start.input
             made: dict[str, Json] = {"type": "tool_use", "id": start.id or "", "name": start.name or ""}
             return {**made, **source, **made, "input": given}
         case "text" | "refusal":
-            return {"type": "text", "text": "", **source} | {"text": words}
+            return {"type": "text", "text": "", **source} | {"text": new_text}
         case "reasoning" if start.form != "opaque":
-            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": words}
+            return {"type": "thinking", "thinking": "", "signature": "", **source} | {"thinking": new_text}
         case _:
             return dict(source)
 
@@ -364,17 +334,7 @@ _TEXTS = frozenset({"text", "thinking", "partial_json"})
 
 class WholeWriter(BlockWholeWriter):
     finish_name = "stop_reason"
-
-    def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
-        return _block(start, source, new_text)
+    block = staticmethod(_block)
 
 
-API = ApiSpec(
-    name="anthropic.messages",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)  # fmt: skip
+API = ApiSpec("anthropic.messages", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from wirelint.apis._blocks import (
+    CONTENT,
     BlockReader,
     BlockStreamWriter,
     BlockWholeWriter,
@@ -34,17 +35,17 @@ from wirelint.apis.reading import (
     ApiSpec,
     compact,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     result_text,
     text,
     tool_choice,
 )
 from wirelint.apis.writing import dump, frame_document, framed
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
+from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, part_of
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -63,14 +64,7 @@ _MODEL = re.compile(
 )
 _START, _DELTA, _STOP, _END = "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"
 _EVENTS = frozenset({"messageStart", _START, _DELTA, _STOP, _END, "metadata"})
-_MARKS = (
-    ("stopReason", _END),
-    ("delta", _DELTA),
-    ("start", _START),
-    ("contentBlockIndex", _STOP),
-    ("usage", "metadata"),
-    ("role", "messageStart"),
-)
+_MARKS: dict[str, str] = load("apis")["marks"]["bedrock.converse"]
 """Members that identify an event without a name."""
 _OPTIONS = ("inferenceConfig", "toolConfig", "schemaVersion", "system", "additionalModelRequestFields")
 _ANNOUNCED = frozenset({"tool_call", "hosted_call", "hosted_result", "opaque"})
@@ -94,9 +88,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
         return True
     start = mapping(document.get("messageStart")) or document
     return start.get("role") == "assistant" and start.keys() <= {"role", "p"}
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -153,9 +144,6 @@ def _tools(tools: Json) -> Iterator[Tool]:
             yield Tool(text(system.get("name")) or "systemTool", place, hosted=True, type="systemTool")
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 def _named(document: Mapping[str, Json], name: str | None) -> WireEvent:
     """Return an event whose name is around its body, beside it (`:event-type`), or missing."""
     inner = next((key for key in document if key in _EVENTS and isinstance(document[key], dict)), None)
@@ -163,7 +151,7 @@ def _named(document: Mapping[str, Json], name: str | None) -> WireEvent:
         return WireEvent(inner, mapping(document[inner]))
     if name is not None and name in _EVENTS:
         return WireEvent(name, document)
-    return WireEvent(next((event for mark, event in _MARKS if mark in document), ""), document)
+    return WireEvent(next((event for mark, event in _MARKS.items() if mark in document), ""), document)
 
 
 def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
@@ -179,9 +167,7 @@ def _kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
         return "hosted_result", text(mapping(block["toolResult"]).get("type")) or "toolResult"
     if "citationsContent" in block or "citation" in block:
         return "text", "citationsContent"
-    if is_misshapen(block.get("text")):
-        return "opaque", misshapen(block["text"])
-    return "opaque", next(iter(block), "")
+    return "opaque", misshapen_text(block.get("text")) or next(iter(block), "")
 
 
 def _whole_text(block: Mapping[str, Json]) -> str:
@@ -197,9 +183,7 @@ def _delta_text(delta: Mapping[str, Json]) -> str | None:
     return next((words for words in texts if isinstance(words, str)), None)
 
 
-def _start_of(
-    pointer: str, block: Mapping[str, Json], frame: Frame | None, index: int | None = None, item: int = -1
-) -> Start:
+def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None, item: int = -1) -> Start:
     """Return the start of a block of a whole message, or of one that an event starts."""
     kind, name = _kind_of(block)
     tool = mapping(block.get("toolUse"))
@@ -209,7 +193,7 @@ def _start_of(
     value = given if kind == "tool_call" else None
     sealed = kind == "reasoning" and not (_whole_text(block) or _delta_text(block))
     form = "opaque" if sealed else "function"
-    return Start(0, kind, pointer, 0, frame, index, id_, called, value, form, item)
+    return Start(0, kind, pointer, 0, None, index, id_, called, value, form, item)
 
 
 def _pointer(key: Key) -> str:
@@ -225,66 +209,63 @@ class Reader(BlockReader):
         super().__init__(streamed=streamed)
         self._started = False
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed or "output" in document:
-            yield from self._message(document, frame)
+            yield from self._message(document)
             return
-        name, body = _named(document, frame.event)
+        name, body = _named(document, self.frame.event)
         fault = next((key for key in document if key.endswith("Exception") and mapping(document[key])), None)
         if fault is not None or error_of(document) is not None:
-            yield Failure(dict(document) if fault is not None else error_of(document), frame)
+            yield from self.failure(dict(document) if fault is not None else error_of(document))
             return
         if self.is_done and name in _EVENTS - {"metadata"}:
-            yield StreamViolation("after-end", name, frame)
+            yield self.violation("after-end", name)
             return
         index = number(body.get("contentBlockIndex"))
-        key = "content block", index if index is not None else max(self.count - 1, 0)
+        key = CONTENT, index if index is not None else max(self.count - 1, 0)
         match name:
             case "messageStart":
                 if self._started:
-                    yield StreamViolation("restarted-part", "messageStart", frame)
+                    yield self.violation("restarted-part", "messageStart")
                 self._started = True
-                yield Other(frame)
+                yield Other(self.frame)
             case "contentBlockStart":
                 key = key if index is not None else (key[0], self.count)
-                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), frame, index))
+                yield from self.announced(key, _start_of(_pointer(key), mapping(body.get("start")), index))
             case "contentBlockDelta":
-                yield from self._block_delta(key, index, mapping(body.get("delta")), frame)
+                yield from self._block_delta(key, index, mapping(body.get("delta")))
             case "contentBlockStop":
-                yield self.stop(key, frame)
+                yield self.stop(key)
             case "messageStop":
                 self.is_done = True
-                yield from self.unfinished(frame)
-                yield from self.ending(body, body.get("usage"), frame)
-                yield Done(frame)
+                yield from self.unfinished()
+                yield from self.ending(body, body.get("usage"))
+                yield Done(self.frame)
             case "metadata" if body.get("usage"):
-                yield from self.ending(body, body.get("usage"), frame)
+                yield from self.ending(body, body.get("usage"))
             case _:
-                yield Other(frame)
+                yield Other(self.frame)
 
-    def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _block_delta(self, key: Key, index: int | None, delta: Mapping[str, Json]) -> Iterator[Event]:
         words = _delta_text(delta)
         if key in self.blocks or (words is not None and "toolUse" in delta):
-            yield from self.misplaced_delta(key, frame)
+            yield from self.misplaced_delta(key)
         if key not in self.blocks:
-            yield self.start(key, _start_of(_pointer(key), delta, frame, index))
+            yield self.start(key, _start_of(_pointer(key), delta, index))
         # Signatures, citations and redacted thinking have no text.
-        yield Delta(self.blocks[key], words, frame) if words is not None else Other(frame)
+        yield Delta(self.blocks[key], words, self.frame) if words is not None else Other(self.frame)
 
-    def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if (error := error_of(body)) is not None:
-            yield Failure(error, frame)
-        elif "output" not in body and isinstance(body.get("message"), str):
-            yield Failure(dict(body), frame)  # {"message": …}: the service refuses the request
+    def _message(self, body: Mapping[str, Json]) -> Iterator[Event]:
+        error = error_of(body)
+        if error is None and "output" not in body and isinstance(body.get("message"), str):
+            error = dict(body)  # {"message": …}: the service refuses the request
+        yield from self.failure(error)
         content = nested(body, "output", "message").get("content")
-        yield from self.misshapen_content(content, "/output/message/content", frame)
+        yield from self.misshapen_content(content, "/output/message/content")
         for n, block in mappings(content):
-            key = "content block", n
-            yield from self.whole(key, _start_of(_pointer(key), block, frame, n, n), _whole_text(block))
-        yield from self.ending(body, body.get("usage"), frame)
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+            key = CONTENT, n
+            yield from self.whole(key, _start_of(_pointer(key), block, n, n), _whole_text(block))
+        yield from self.ending(body, body.get("usage"))
 
 
 class StreamWriter(BlockStreamWriter):
@@ -375,13 +356,4 @@ class WholeWriter(BlockWholeWriter):
                 return dict(source)
 
 
-API = ApiSpec(
-    name="bedrock.converse",
-    paths=_MODEL,
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)  # fmt: skip
+API = ApiSpec("bedrock.converse", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter, paths=_MODEL)

@@ -19,16 +19,15 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis._blocks import BlockReader, BlockStreamWriter, Key, WireEvent, nested, only
+from wirelint.apis._blocks import CONTENT, BlockReader, BlockStreamWriter, Key, WireEvent, nested, only
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
     ApiSpec,
     error_of,
     is_conversation,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     text,
 )
@@ -50,13 +49,11 @@ from wirelint.events import (
     Delta,
     Done,
     Event,
-    Failure,
     Finish,
     Frame,
     Other,
     ReplyMeta,
     Start,
-    StreamViolation,
     Usage,
 )
 from wirelint.lexicon import load
@@ -64,9 +61,16 @@ from wirelint.model import Json, Kind, Request
 
 _EVENTS = frozenset(load("apis")["events"]["cohere.chat"].split())
 _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
-_CONTENT, _CALL = "content block", "tool call"
+_CALL = "tool call"
 _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
+
+
+_PATHS = re.compile(r"/v2/chat\Z")
+
+
+def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    return is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
@@ -85,62 +89,62 @@ class Reader(BlockReader):
 
     finish_name = "finish_reason"
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed:
-            yield from self._message(document, frame)
+            yield from self._message(document)
             return
         kind = text(document.get("type")) or ""
-        if alone and kind in _EVENTS and frame.event is not None and frame.event != kind:
-            yield StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame)
+        if self.is_alone and kind in _EVENTS and self.frame.event is not None and self.frame.event != kind:
+            yield self.violation("event-mismatch", f"event {self.frame.event}, type {kind}")
         if self.is_done and kind in _EVENTS - {"debug"}:
-            yield StreamViolation("after-end", kind, frame)
+            yield self.violation("after-end", kind)
             return  # clients have left
         delta, index = mapping(document.get("delta")), number(document.get("index"))
         message = mapping(delta.get("message"))
         match kind:
             case "message-start":
-                yield ReplyMeta(text(document.get("id")), None, frame)
+                yield ReplyMeta(text(document.get("id")), None, self.frame)
             case "content-start":
-                key = _CONTENT, index if index is not None else self._known(_CONTENT)
-                yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), frame, index))
+                key = CONTENT, index if index is not None else self._known(CONTENT)
+                yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), index))
             case "content-delta":
                 content = mapping(message.get("content"))
                 if (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
-                    yield Other(frame)
+                    yield Other(self.frame)
                 else:
-                    key = self._key(_CONTENT, index)
-                    pointer = f"/message/content/{key[1]}/{name}"
-                    yield from self._delta(key, _FIELDS[name], pointer, text(content[name]) or "", index, frame)
+                    key = self._key(CONTENT, index)
+                    start = Start(0, _FIELDS[name], f"/message/content/{key[1]}/{name}", 0, None, index)
+                    yield from self.delta(key, start, text(content[name]) or "")
             case "tool-plan-delta":
-                yield from self._plan(text(message.get("tool_plan")) or "", frame)
+                yield from self._plan(text(message.get("tool_plan")) or "")
             case "tool-call-start":
                 known, call = self._known(_CALL), _call_of(message.get("tool_calls"))
                 key = _CALL, index if index is not None else known
-                yield from self.announced(key, *_call_start(known, call, frame, index))
+                yield from self.announced(key, *_call_start(known, call, index))
             case "tool-call-delta":
                 key = self._key(_CALL, index)
                 words = text(mapping(_call_of(message.get("tool_calls")).get("function")).get("arguments"))
-                yield from self._delta(key, "tool_call", f"/message/tool_calls/{key[1]}", words or "", index, frame)
+                start = Start(0, "tool_call", f"/message/tool_calls/{key[1]}", 0, None, index)
+                yield from self.delta(key, start, words or "")
             case "content-end" | "tool-call-end":
-                key = self._key(_CONTENT if kind == "content-end" else _CALL, index)
+                key = self._key(CONTENT if kind == "content-end" else _CALL, index)
                 if key not in self.blocks:
-                    yield StreamViolation("undeclared-part", f"end of {key[0]} {key[1]}, never started", frame)
-                yield self.stop(key, frame)
+                    yield self.violation("undeclared-part", f"end of {key[0]} {key[1]}, never started")
+                yield self.stop(key)
             case "citation-start":
-                yield self._citations(frame)
+                yield self._citations()
             case "message-end":
-                if (error := error_of(delta)) is not None:
-                    yield Failure(error, frame)
-                yield from self.ending(delta, delta.get("usage"), frame)
+                yield from self.failure(error_of(delta))
+                yield from self.ending(delta, delta.get("usage"))
                 self.is_done = True
-                yield from self.unfinished(frame)
-                yield Done(frame)
+                yield from self.unfinished()
+                yield Done(self.frame)
             case _ if (error := error_of(document)) is not None:
-                yield Failure(error, frame)
+                yield from self.failure(error)
             case "" if isinstance(document.get("message"), str):
-                yield Failure(dict(document), frame)
+                yield from self.failure(dict(document))
             case _:
-                yield Other(frame)
+                yield Other(self.frame)
 
     def _key(self, group: str, index: int | None) -> Key:
         """Return the key of an index; without an index that of the block opened last."""
@@ -151,52 +155,42 @@ class Reader(BlockReader):
     def _known(self, group: str) -> int:
         return sum(key[0] == group for key in self.blocks)
 
-    def _delta(
-        self, key: Key, kind: Kind, pointer: str, words: str, index: int | None, frame: Frame
-    ) -> Iterator[Event]:
-        yield from self.misplaced_delta(key, frame)
-        if key not in self.blocks:
-            yield self.start(key, Start(0, kind, pointer, 0, frame, index))
-        yield Delta(self.blocks[key], words, frame)
-
-    def _plan(self, words: str, frame: Frame) -> Iterator[Event]:
+    def _plan(self, words: str) -> Iterator[Event]:
         if _PLAN not in self.blocks:
-            start = Start(0, "reasoning", "/message/tool_plan", 0, frame, name="tool_plan")
+            start = Start(0, "reasoning", "/message/tool_plan", 0, self.frame, name="tool_plan")
             yield self.start(_PLAN, start, is_open=False)
-        yield Delta(self.blocks[_PLAN], words, frame)
+        yield Delta(self.blocks[_PLAN], words, self.frame)
 
-    def _citations(self, frame: Frame) -> Event:
+    def _citations(self) -> Event:
         if _CITATIONS in self.blocks:
-            return Other(frame)
-        start = Start(0, "opaque", "/message/citations", 0, frame, name="citations")
+            return Other(self.frame)
+        start = Start(0, "opaque", "/message/citations", 0, self.frame, name="citations")
         return self.start(_CITATIONS, start, is_open=False)
 
-    def _message(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if (error := error_of(document)) is not None:
-            yield Failure(error, frame)
-        elif isinstance(document.get("message"), str):  # the API's form of an error
-            yield Failure(dict(document), frame)
-        yield ReplyMeta(text(document.get("id")), text(document.get("model")), frame)
+    def _message(self, document: Mapping[str, Json]) -> Iterator[Event]:
+        error = error_of(document)
+        if error is None and isinstance(document.get("message"), str):  # the API's form of an error
+            error = dict(document)
+        yield from self.failure(error)
+        yield ReplyMeta(text(document.get("id")), text(document.get("model")), self.frame)
         message = mapping(document.get("message"))
         if plan := text(message.get("tool_plan")):
-            yield from self._plan(plan, frame)
+            yield from self._plan(plan)
         content = message.get("content")
         if isinstance(content, str) and content:
-            yield from self.whole((_CONTENT, 0), Start(0, "text", "/message/content", 0, frame), content)
+            yield from self.whole((CONTENT, 0), Start(0, "text", "/message/content", 0, self.frame), content)
         else:
-            yield from self.misshapen_content(content, "/message/content", frame)
+            yield from self.misshapen_content(content, "/message/content")
         for n, block in mappings(content):
-            yield from self.whole((_CONTENT, n), *_content_start(n, block, frame, n, n))
+            yield from self.whole((CONTENT, n), *_content_start(n, block, n, n))
         for n, call in mappings(message.get("tool_calls")):
-            yield from self.whole((_CALL, n), *_call_start(n, call, frame, n, n))
+            yield from self.whole((_CALL, n), *_call_start(n, call, n, n))
         if message.get("citations"):
-            yield self._citations(frame)
-        yield from self.ending(document, document.get("usage"), frame)
+            yield self._citations()
+        yield from self.ending(document, document.get("usage"))
 
 
-def _content_start(
-    place: int, content: Mapping[str, Json], frame: Frame, index: int | None, item: int = -1
-) -> tuple[Start, str]:
+def _content_start(place: int, content: Mapping[str, Json], index: int | None, item: int = -1) -> tuple[Start, str]:
     """Return the start of a content block, and its text."""
     type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
     kind, pointer, name = _FIELDS.get(type_, "opaque"), f"/message/content/{place}", None
@@ -204,21 +198,19 @@ def _content_start(
         name = type_
     else:
         pointer = f"{pointer}/{type_}"
-    if kind == "text" and is_misshapen(content.get(type_)):
-        kind, name = "opaque", misshapen(content[type_])
-    start = Start(0, kind, pointer, 0, frame, index, name=name, item=item)
+    if kind == "text" and (wrong := misshapen_text(content.get(type_))):
+        kind, name = "opaque", wrong
+    start = Start(0, kind, pointer, 0, None, index, name=name, item=item)
     return start, (text(content.get(type_)) or "") if kind != "opaque" else ""
 
 
-def _call_start(
-    place: int, call: Mapping[str, Json], frame: Frame, index: int | None, item: int = -1
-) -> tuple[Start, str]:
+def _call_start(place: int, call: Mapping[str, Json], index: int | None, item: int = -1) -> tuple[Start, str]:
     """Return the start of a call, and its arguments."""
     function = mapping(call.get("function"))
     given = function.get("arguments")
     id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
     value = None if words is not None or item < 0 else given
-    start = Start(0, "tool_call", f"/message/tool_calls/{place}", 0, frame, index, id_, name, value, item=item)
+    start = Start(0, "tool_call", f"/message/tool_calls/{place}", 0, None, index, id_, name, value, item=item)
     return start, words or ""
 
 
@@ -227,20 +219,17 @@ def _call_of(calls: Json) -> dict[str, Json]:
     return mapping(calls[0]) if isinstance(calls, list) and calls else mapping(calls)
 
 
-# --- writers ----------------------------------------------------------------------------------------------------------
-
-
 def _group_of(start: Start) -> str:
     """Return the kind with which a block is numbered: content blocks, calls, or none."""
     match start.kind:
         case "tool_call":
             return _CALL
         case "text" | "refusal":
-            return _CONTENT
+            return CONTENT
         case "reasoning":
-            return "" if start.name == "tool_plan" else _CONTENT
+            return "" if start.name == "tool_plan" else CONTENT
         case _:
-            return _CONTENT if start.pointer.startswith("/message/content") else ""
+            return CONTENT if start.pointer.startswith("/message/content") else ""
 
 
 def _field(start: Start) -> str:
@@ -268,7 +257,7 @@ class StreamWriter(BlockStreamWriter):
     group_of = staticmethod(_group_of)
 
     def group_of_event(self, kind: str) -> str:
-        return _CONTENT if kind.startswith("content-") else _CALL
+        return CONTENT if kind.startswith("content-") else _CALL
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
@@ -291,7 +280,7 @@ class StreamWriter(BlockStreamWriter):
                 return _event("content-delta", source, number, "content", {**other, _field(start): words})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
-        kind = "content-end" if _group_of(start) == _CONTENT else "tool-call-end"
+        kind = "content-end" if _group_of(start) == CONTENT else "tool-call-end"
         return WireEvent(kind, {**only(source, kind), "index": number})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
@@ -321,12 +310,12 @@ class WholeWriter(BodyWriter):
         before, after = _by_group(events), _by_group(out)
         if not same(before[_CALL], after[_CALL]):
             set_or_drop(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL))
-        if not same(before[_CONTENT], after[_CONTENT]):
+        if not same(before[CONTENT], after[CONTENT]):
             content = message.get("content")
-            if isinstance(content, str) and all(e.kind == "text" for e in after[_CONTENT] if isinstance(e, Start)):
-                message["content"] = text_of(after[_CONTENT])
+            if isinstance(content, str) and all(e.kind == "text" for e in after[CONTENT] if isinstance(e, Start)):
+                message["content"] = text_of(after[CONTENT])
             else:
-                made = _entries(content, events, out, _CONTENT)
+                made = _entries(content, events, out, CONTENT)
                 if "tool_calls" in message:
                     set_or_drop(message, "content", made)
                 else:
@@ -342,7 +331,7 @@ class WholeWriter(BodyWriter):
 
 def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
     """Return the events of a body's blocks, by the group that numbers them."""
-    found: dict[str, list[Event]] = {_CONTENT: [], _CALL: [], "": []}
+    found: dict[str, list[Event]] = {CONTENT: [], _CALL: [], "": []}
     group: dict[int, str] = {}
     for event in block_events(events):
         if isinstance(event, Start):
@@ -367,13 +356,4 @@ def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group:
     return patched_entries(listed, events, out, starts, make)
 
 
-API = ApiSpec(
-    name="cohere.chat",
-    paths=re.compile(r"/v2/chat\Z"),
-    claims=lambda _path, _headers, body: is_conversation(body),
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)
+API = ApiSpec("cohere.chat", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter, paths=_PATHS)

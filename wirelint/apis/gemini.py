@@ -35,10 +35,9 @@ from wirelint.apis.reading import (
     compact,
     error_of,
     index_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     or_other,
     role_of,
@@ -55,7 +54,6 @@ from wirelint.events import (
     Other,
     Start,
     StreamViolation,
-    Usage,
     part_of,
 )
 from wirelint.jsonvalues import decode_json
@@ -106,8 +104,6 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 def _is_content(value: Json) -> bool:
     return isinstance(value, dict) and isinstance(value.get("parts"), list | dict)
 
-
-# --- requests ---------------------------------------------------------------------------------------------------------
 
 _PATH = re.compile(r"/(?:models|tunedModels|endpoints)/([^/:]+):(\w+)/?\Z")
 _CLIENT_TOOLS = frozenset({"functionDeclarations", "computerUse"})
@@ -185,23 +181,21 @@ def _part(part: Mapping[str, Json], place: str) -> Iterator[Part]:
                 yield made
 
 
-def _start_of(
-    kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, frame: Frame | None = None, item: int = -1
-) -> Start:
+def _start_of(kind: str, inner: Mapping[str, Json], pointer: str, choice: int = 0, item: int = -1) -> Start:
     """Return the start of a part that is no text. `inner`: the member that names its kind."""
     id_ = text(inner.get("id")) or None
     match kind:
         case "functionCall":
             name, given = text(inner.get("name")) or None, inner.get("args")
             given = {} if given is None else given  # a call without arguments leaves them out
-            return Start(0, "tool_call", pointer, choice, frame, None, id_, name, given, item=item)
+            return Start(0, "tool_call", pointer, choice, None, None, id_, name, given, item=item)
         case "toolCall" | "executableCode" | "toolResponse" | "codeExecutionResult":
             hosted: Kind = "hosted_call" if kind in ("toolCall", "executableCode") else "hosted_result"
             is_code = kind in ("executableCode", "codeExecutionResult")
             tool = "code_execution" if is_code else (text(value_of(inner, "toolType")) or kind).lower()
-            return Start(0, hosted, pointer, choice, frame, id=id_, name=tool, item=item)
+            return Start(0, hosted, pointer, choice, None, id=id_, name=tool, item=item)
         case _:
-            return Start(0, "opaque", pointer, choice, frame, name=kind, item=item)
+            return Start(0, "opaque", pointer, choice, None, name=kind, item=item)
 
 
 def _result(response: Mapping[str, Json], place: str) -> ToolResult:
@@ -238,9 +232,8 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
         name, declared = member(tool, "functionDeclarations")
         for where, function in several(declared, f"{place}/{name}"):
             if called := text(function.get("name")):
-                own = mapping(value_of(function, "parametersJsonSchema")) or mapping(
-                    _schema(function.get("parameters"))
-                )
+                given = mapping(value_of(function, "parametersJsonSchema"))
+                own = given or mapping(_schema(function.get("parameters")))
                 yield Tool(called, where, text(function.get("description")) or "", own or None)
         for kind, value in tool.items():
             if kind != name and value is not None and value is not False:
@@ -249,12 +242,9 @@ def _tools(tools: Json, at: str) -> Iterator[Tool]:
 
 
 def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
-    mode = config.get("mode")
-    if isinstance(mode, int) and not isinstance(mode, bool):
-        mode = _MODES.get(mode)
-    named = value_of(config, "allowedFunctionNames")
+    mode, named = config.get("mode"), value_of(config, "allowedFunctionNames")
     names = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
-    match text(mode):
+    match _MODES.get(mode) if number(mode) is not None else text(mode):
         case "NONE":
             return ToolChoice("none")
         case "ANY" if len(names) == 1:
@@ -314,16 +304,10 @@ def _schema_member(name: str, value: Json, depth: int) -> Json:
 
 
 def _type(value: Json) -> Json:
-    if isinstance(value, bool):
-        return None
     if isinstance(value, int):
-        return _TYPES[value] if 0 < value < len(_TYPES) else None
-    if isinstance(value, str):
-        return None if value in ("", "TYPE_UNSPECIFIED") else value.lower()
-    return value
+        return _TYPES[value] if not isinstance(value, bool) and 0 < value < len(_TYPES) else None
+    return (value.lower() if value not in ("", "TYPE_UNSPECIFIED") else None) if isinstance(value, str) else value
 
-
-# --- replies ----------------------------------------------------------------------------------------------------------
 
 _REASONS = {1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 """Finish reasons by number (`enum-encoding=int`), where both APIs have the same numbers."""
@@ -405,97 +389,89 @@ class Reader(ReplyReader):
                 events.append(Failure(error, frame))
         return or_other(frame, events)
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         document, self._inside = unwrapped(document)
         if self.is_done and (document.get("candidates") or error_of(document)):
-            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            yield self.violation("after-end", (self.frame.data or "")[:60])
             return
         id_, model = text(value_of(document, "responseId")), text(value_of(document, "modelVersion"))
-        yield from self.meta(id_ or None, model or None, frame)
+        yield from self.meta(id_ or None, model or None)
         if (error := error_of(document)) is not None:
             self._failed = True
-            yield Failure(error, frame)
+            yield Failure(error, self.frame)
         for position, candidate in mappings(document.get("candidates")):
-            yield from self._candidate(index_of(candidate, position), candidate, frame)
+            yield from self._candidate(index_of(candidate, position), candidate)
         name, feedback = member(document, "promptFeedback")
-        yield from self._blocked(mapping(feedback), f"{self._inside}/{name}", frame)
-        if usage := mapping(value_of(document, "usageMetadata")):
-            yield Usage(usage, frame)
+        yield from self._blocked(mapping(feedback), f"{self._inside}/{name}")
+        yield from self.usage(value_of(document, "usageMetadata"))
 
-    def _candidate(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _candidate(self, choice: int, body: Mapping[str, Json]) -> Iterator[Event]:
         place = f"{self._inside}/candidates/{choice}"
         known = self._candidates.setdefault(choice, _Candidate(choice, f"{place}/content/parts"))
         parts = mapping(body.get("content")).get("parts")
         for position, part in enumerate(parts if isinstance(parts, list) else [parts]):
             if isinstance(part, dict):
-                yield from self._part(known, position, part, frame)
+                yield from self._part(known, position, part)
         for evidence in _HOSTED_EVIDENCE:
             name, value = member(body, evidence)
             if value and evidence not in known.once:
                 known.once.add(evidence)
-                yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, frame, name=evidence)
+                yield Start(self.next_block(), "hosted_result", f"{place}/{name}", choice, self.frame, name=evidence)
         name, given = member(body, "finishReason")
-        reason = _reason(given)
-        if reason is not None:
+        if (reason := _reason(given)) is not None:
             self._stopped.add(choice)
-            yield Finish(choice, reason, f"{place}/{name}", frame)
+            yield Finish(choice, reason, f"{place}/{name}", self.frame)
 
-    def _part(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _part(self, known: _Candidate, position: int, part: Mapping[str, Json]) -> Iterator[Event]:
         kind, name, value = kind_of(part)
         if kind in ("text", ""):
-            yield from self._text(known, position, part, frame) if kind else ()
+            yield from self._text(known, position, part) if kind else ()
             return
         inner = mapping(value)
         is_piece = value_of(inner, "willContinue") is True or value_of(inner, "partialArgs") is not None
         if kind == "functionCall" and self.streamed and (known.open is not None or is_piece):
-            yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}", frame)
+            yield from self._piece_of_call(known, position, inner, f"{known.place}/{known.parts}/{name}")
             return
         where = f"{known.place}/{self._place(known, position)}/{name}"
         known.run = None
-        yield _start_of(kind, inner, where, known.choice, frame, position)._replace(block=self.next_block())
+        yield _start_of(kind, inner, where, known.choice, position)._replace(block=self.next_block(), frame=self.frame)
 
-    def _text(self, known: _Candidate, position: int, part: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _text(self, known: _Candidate, position: int, part: Mapping[str, Json]) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
-        words = text(part.get("text"))
-        if is_misshapen(part.get("text")):
+        words, wrong = text(part.get("text")), misshapen_text(part.get("text"))
+        if not words and not wrong and not value_of(part, "thoughtSignature"):
+            return
+        if words and self.streamed and known.run is not None and known.run[0] == kind:
+            yield Delta(known.run[1], words, self.frame, position)
+            return
+        block, where = self.next_block(), f"{known.place}/{self._place(known, position)}"
+        start = Start(block, kind, f"{where}/text", known.choice, self.frame, item=position)
+        if wrong:
             known.run = None
-            where = f"{known.place}/{self._place(known, position)}/text"
-            yield Start(
-                self.next_block(), "opaque", where, known.choice, frame, name=misshapen(part["text"]), item=position
-            )
-            return
-        if not words:
-            if value_of(part, "thoughtSignature"):  # clients do not show it, and the text continues after it
-                where = f"{known.place}/{self._place(known, position)}"
-                yield Start(self.next_block(), "reasoning", where, known.choice, frame, form="opaque", item=position)
-            return
-        if self.streamed and known.run is not None and known.run[0] == kind:
-            yield Delta(known.run[1], words, frame, position)
-            return
-        block = self.next_block()
-        known.run = (kind, block)
-        where = f"{known.place}/{self._place(known, position)}/text"
-        yield Start(block, kind, where, known.choice, frame, item=position)
-        yield Delta(block, words, frame, position)
+            yield start._replace(kind="opaque", name=wrong)
+        elif not words:  # clients do not show a signature, and the text continues after it
+            yield start._replace(kind="reasoning", pointer=where, form="opaque")
+        else:
+            known.run = (kind, block)
+            yield start
+            yield Delta(block, words, self.frame, position)
 
-    def _piece_of_call(
-        self, known: _Candidate, position: int, call: Mapping[str, Json], place: str, frame: Frame
-    ) -> Iterator[Event]:
+    def _piece_of_call(self, known: _Candidate, position: int, call: Mapping[str, Json], place: str) -> Iterator[Event]:
         """Yield a piece of a call whose arguments arrive value by value. A piece without `willContinue` is the last."""
         if known.open is None:
             known.open = (self.next_block(), PartialArguments())
             self._place(known, position)
             known.run = None
             id_, name = text(call.get("id")) or None, text(call.get("name")) or None
-            yield Start(known.open[0], "tool_call", place, known.choice, frame, None, id_, name, item=position)
+            yield Start(known.open[0], "tool_call", place, known.choice, self.frame, None, id_, name, item=position)
         block, arguments = known.open
-        yield Delta(block, arguments.add(value_of(call, "partialArgs")), frame, position)
+        yield Delta(block, arguments.add(value_of(call, "partialArgs")), self.frame, position)
         if value_of(call, "willContinue") is not True:
             known.open = None
-            yield Delta(block, arguments.end(), frame, position)
-            yield Close(block, frame)
+            yield Delta(block, arguments.end(), self.frame, position)
+            yield Close(block, self.frame)
 
-    def _blocked(self, feedback: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+    def _blocked(self, feedback: Mapping[str, Json], place: str) -> Iterator[Event]:
         """Yield the refusal of a prompt. The reason replaces the candidates."""
         name, given = member(feedback, "blockReason")
         reason = _reason(given)
@@ -503,9 +479,9 @@ class Reader(ReplyReader):
             return
         self._stopped.add(0)
         block = self.next_block()
-        yield Start(block, "refusal", f"{place}/{name}", 0, frame)
-        yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, frame)
-        yield Finish(0, reason, f"{place}/{name}", frame)
+        yield Start(block, "refusal", f"{place}/{name}", 0, self.frame)
+        yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, self.frame)
+        yield Finish(0, reason, f"{place}/{name}", self.frame)
 
     def _place(self, known: _Candidate, position: int) -> int:
         """Return the number that a new part has in a whole body."""
@@ -517,8 +493,8 @@ class Reader(ReplyReader):
 
 def _reason(given: Json) -> str | None:
     """Return a finish reason as a word; None if it is unspecified."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        return _REASONS.get(given, str(given)) if given else None
+    if (code := number(given)) is not None:
+        return _REASONS.get(code, str(code)) if code else None
     return given if isinstance(given, str) and given not in _UNSPECIFIED else None
 
 
@@ -554,7 +530,8 @@ class PartialArguments:
         return rest
 
     def _piece(self, piece: Mapping[str, Json]) -> Iterator[str]:
-        path = _tokens(text(value_of(piece, "jsonPath")) or "")
+        found = (match.groups() for match in _TOKEN.finditer(text(value_of(piece, "jsonPath")) or ""))
+        path = [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
         if not path:
             return
         kind = next((name for name in _VALUES if value_of(piece, name) is not None), "nullValue")
@@ -574,19 +551,13 @@ class PartialArguments:
 
     def _go_to(self, path: list[str | int]) -> Iterator[str]:
         """Yield the text between the former value and the one at `path`."""
-        shared = 0
-        if self._path is not None:
-            most = min(len(path), len(self._path)) - 1
-            while shared < most and path[shared] == self._path[shared]:
-                shared += 1
-            yield self._leave(shared)
-            yield ","
-        else:
-            yield _opening(path[0])
+        former, shared = self._path, -1
+        if former is not None:
+            most = min(len(path), len(former)) - 1
+            shared = next((n for n in range(most) if path[n] != former[n]), most)
+            yield f"{self._leave(shared)},{_opened(path[shared])[1:]}"
         self._path = path
-        yield _key(path[shared])
-        for token in path[shared + 1 :]:
-            yield _opening(token) + _key(token)
+        yield from map(_opened, path[shared + 1 :])
 
     def _leave(self, shared: int) -> str:
         """Return the end of the open string, and of the open containers beyond the first `shared` ones."""
@@ -595,25 +566,9 @@ class PartialArguments:
         return quote + "".join("]" if isinstance(token, int) else "}" for token in reversed(self._path[shared + 1 :]))
 
 
-def _tokens(path: str) -> list[str | int]:
-    found = (match.groups() for match in _TOKEN.finditer(path))
-    return [int(keys[1]) if keys[1] else next(key for key in keys if key is not None) for keys in found]
+def _opened(token: str | int) -> str:
+    """Return the bracket of a container, with the name of its member if it is an object."""
+    return "[" if isinstance(token, int) else f"{{{json.dumps(token, ensure_ascii=False)}:"
 
 
-def _opening(token: str | int) -> str:
-    return "[" if isinstance(token, int) else "{"
-
-
-def _key(token: str | int) -> str:
-    return "" if isinstance(token, int) else f"{json.dumps(token, ensure_ascii=False)}:"
-
-
-API = ApiSpec(
-    name="google.generate_content",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)
+API = ApiSpec("google.generate_content", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from wirelint.apis.reading import index_of, mapping, mappings, text
+from wirelint.apis.reading import ReplyWriter, index_of, mapping, mappings, text
 from wirelint.apis.writing import (
     MADE,
     BodyWriter,
@@ -36,8 +36,6 @@ from wirelint.apis.writing import (
 )
 from wirelint.events import Close, Delta, Done, Event, Finish, Frame, Start, Usage
 from wirelint.model import Arguments, Json
-
-# --- spelling ---------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -81,8 +79,6 @@ def several(value: Json, place: str) -> Iterator[tuple[str, dict[str, Json]]]:
         yield f"{place}/{n}", item
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
 _KINDS = (
     *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "codeExecutionResult"),
     *("toolCall", "toolResponse"),
@@ -120,8 +116,6 @@ def unwrapped(document: dict[str, Json]) -> tuple[dict[str, Json], str]:
     return document, ""
 
 
-# --- writers ----------------------------------------------------------------------------------------------------------
-
 _TEXTS = ("text", "reasoning", "refusal")
 _SIGNED = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that refuse a history in which a call lacks its signature."""
@@ -141,34 +135,26 @@ class _Call:
     texts: list[str] = field(default_factory=list)
 
     @property
-    def is_complete(self) -> bool:
+    def arguments(self) -> Json:
         words = "".join(self.texts)
-        return Arguments(words).mapping is not None if words else self.start.input is not None
+        return Arguments(words).mapping if words else self.start.input
 
     def part(self) -> dict[str, Json]:
         """Return the part of the whole call. Raise ValueError for arguments that the API cannot express."""
-        name, inner = next(
-            ((n, i) for n in ("functionCall", "function_call") if (i := mapping(self.source.get(n)))), ("", {})
-        )
-        words = "".join(self.texts)
-        arguments = Arguments(words).mapping if words else self.start.input
-        if words and arguments is None:
+        name = next((one for one in ("functionCall", "function_call") if mapping(self.source.get(one))), "")
+        arguments = self.arguments
+        if arguments is None and any(self.texts):
             raise ValueError("arguments that are no object cannot be sent to a client of this API")
-        call = {key: value for key, value in inner.items() if key not in _PARTIAL}
-        if self.start.id is not None:
-            call["id"] = self.start.id
-        if self.start.name is not None:
-            call["name"] = self.start.name
+        call = {key: value for key, value in mapping(self.source.get(name)).items() if key not in _PARTIAL}
+        call |= {key: value for key, value in (("id", self.start.id), ("name", self.start.name)) if value is not None}
         call["args"] = {} if arguments is None else arguments
-        rest = {key: value for key, value in self.source.items() if key != name}
-        return {(name or "functionCall"): call, **rest}
+        return {name or "functionCall": call, **{key: value for key, value in self.source.items() if key != name}}
 
 
 def _joined(events: Sequence[Event]) -> list[Event]:
-    made: list[Event] = [event for event in events if isinstance(event, Usage)]
-    for event in events:
-        if isinstance(event, Usage):
-            continue
+    """Return the events with usage first, and with neighbouring texts of a block joined."""
+    made: list[Event] = []
+    for event in sorted(events, key=lambda one: not isinstance(one, Usage)):
         last = made[-1] if made else None
         if isinstance(event, Delta):
             event = event._replace(item=-1)
@@ -219,7 +205,7 @@ class _Parts:
                         self._used.add(item)
                         self._add(self._source[item])
                 case Close(block=block) if block in self._writer.pending:
-                    self._finish(block)
+                    self._add(self._writer.pending.pop(block).part())
                 case _:
                     pass
         self._finish_all(None, last=last)
@@ -299,19 +285,15 @@ class _Parts:
     def _has_call(self) -> bool:
         """Return True if there is a call already: the first one of a turn has the signature."""
         calls = [part for part in self._made if isinstance(part, dict) and kind_of(part)[0] == "functionCall"]
-        return bool(calls) or any(call.start.block >= MADE for call in self._writer.pending.values())
+        return bool(calls) or any(block >= MADE for block in self._writer.pending)
 
     def _finish_all(self, but: int | None, *, last: bool = False) -> None:
         """Write the complete calls. The call `but` may still get more arguments."""
         pending = self._writer.pending
-        for block in [block for block, call in pending.items() if block != but and (last or call.is_complete)]:
-            self._finish(block)
-
-    def _finish(self, block: int) -> None:
-        self._add(self._writer.pending.pop(block).part())
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
+        for block in [
+            block for block, call in pending.items() if block != but and (last or call.arguments is not None)
+        ]:
+            self._add(pending.pop(block).part())
 
 
 class _Writer:
@@ -331,12 +313,13 @@ class _Writer:
                 self.starts.setdefault(event.block, event)
 
     def is_unchanged(self, events: Sequence[Event], out: Sequence[Event]) -> bool:
-        """Return True if the content is equal, apart from the splitting of texts and the place of the usage."""
-        return (same(events, out) or _joined(events) == _joined(out)) and not self.continues(out)
+        """Return True if the content is equal, apart from the splitting of texts and the place of the usage.
 
-    def continues(self, events: Sequence[Event]) -> bool:
-        """Return True if the events belong to a pending call."""
-        return any(isinstance(event, (Delta, Close)) and event.block in self.pending for event in events)
+        Events of a pending call are a change.
+        """
+        if any(isinstance(event, (Delta, Close)) and event.block in self.pending for event in out):
+            return False
+        return same(events, out) or _joined(events) == _joined(out)
 
     def _choice_of(self, event: Event) -> int | None:
         """Return the candidate of an event; None without one, and for a refused prompt, which is outside of them."""
@@ -380,8 +363,7 @@ class _Writer:
         *,
         last: bool,
     ) -> dict[str, Json]:
-        before = [event for event in own if self._choice_of(event) == choice]
-        after = [event for event in out if self._choice_of(event) == choice]
+        before, after = ([event for event in some if self._choice_of(event) == choice] for some in (own, out))
         waiting = last and any(call.start.choice == choice for call in self.pending.values())
         if self.is_unchanged(before, after) and not waiting:
             return row
@@ -402,7 +384,7 @@ class _Writer:
         return changed
 
 
-class StreamWriter(_Writer):
+class StreamWriter(_Writer, ReplyWriter):
     """Writer of server-sent events or of the elements of an array, as the first frame is."""
 
     def __init__(self) -> None:

@@ -21,9 +21,9 @@ Sources: JSON-RPC 2.0; the protocol's schema in its revisions from 2024-11-05 to
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from wirelint.apis.reading import ApiSpec, ReplyReader, mapping, mappings, text
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter, mapping, mappings, text
 from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
 from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import load
@@ -40,9 +40,6 @@ _RESULTS = {
     "serverInfo": dict,
 }
 """Members that identify a result of the protocol, with their types."""
-
-
-# --- recognition ------------------------------------------------------------------------------------------------------
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
@@ -84,7 +81,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
             return "protocolVersion" in mapping(document.get("params"))
         return method in _METHODS
     result = mapping(document.get("result"))
-    if _is_tool_result(result):
+    if isinstance(result.get("content"), list):
         return all("type" in block for _, block in mappings(result.get("content")))
     return any(isinstance(result.get(name), kind) for name, kind in _RESULTS.items())
 
@@ -93,13 +90,6 @@ def _is_message(document: Mapping[str, Json]) -> bool:
     if document.get("jsonrpc") != "2.0":
         return False
     return isinstance(document.get("method"), str) or "result" in document or "error" in document
-
-
-def _is_tool_result(result: Mapping[str, Json]) -> bool:
-    return isinstance(result.get("content"), list)
-
-
-# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
@@ -136,7 +126,7 @@ def _parts(message: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str
         yield _start("rpc", f"{place}/error", id_, "", message["error"], "error"), ""
     elif "result" in message:
         result = mapping(message["result"])
-        if _is_tool_result(result):
+        if isinstance(result.get("content"), list):
             yield from _result(id_, result, f"{place}/result")
         else:
             yield _start("rpc", f"{place}/result", id_, "", message["result"], "result"), ""
@@ -171,9 +161,6 @@ def _compact(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 class Reader(ReplyReader):
     """Reader of replies: one block for each part of each message.
 
@@ -187,7 +174,7 @@ class Reader(ReplyReader):
         self._answered = False
 
     def read(self, frame: Frame) -> list[Event]:
-        data = frame.data
+        data, self.frame = frame.data, frame
         if data is None:
             return super().read(frame)
         if frame.event == "endpoint":
@@ -195,16 +182,16 @@ class Reader(ReplyReader):
             return [start._replace(block=self.next_block(), frame=frame)]
         batch = decode_json(data) if data.lstrip().startswith("[") else None
         if isinstance(batch, list):
-            events = [event for n, message in enumerate(batch) for event in self._message(message, frame, f"/{n}")]
+            events = [event for n, message in enumerate(batch) for event in self._message(message, f"/{n}")]
             return events or [Other(frame)]
         if not self.streamed and not data.lstrip().startswith("{"):
             return [Other(frame)]  # `Accepted`, in the older transport
         return super().read(frame)
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
-        return self._message(document, frame, None)
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
+        return self._message(document, None)
 
-    def _message(self, document: Json, frame: Frame, place: str | None) -> Iterator[Event]:
+    def _message(self, document: Json, place: str | None) -> Iterator[Event]:
         number, self._messages = self._messages, self._messages + 1
         if not isinstance(document, dict):
             return
@@ -216,31 +203,21 @@ class Reader(ReplyReader):
             if start.kind == "tool_call":  # no server has a reason to send one
                 value = {"name": start.name, "arguments": start.input}
                 start = start._replace(kind="rpc", name="tools/call", form="request", input=value)
-            yield (start := start._replace(block=self.next_block(), frame=frame))
+            yield (start := start._replace(block=self.next_block(), frame=self.frame))
             if words:
-                yield Delta(start.block, words, frame)
+                yield Delta(start.block, words, self.frame)
         if answers and self.streamed:
-            yield Done(frame)  # a client may disconnect after the answer
-
-
-class Writer:
-    """Writer of replies, which forwards them unchanged."""
-
-    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        return frame.raw
-
-    def close(self, out: Sequence[Event]) -> bytes:
-        return b""
+            yield Done(self.frame)  # a client may disconnect after the answer
 
 
 API = ApiSpec(
-    name="mcp",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=Writer,
-    whole_writer=Writer,
-    channel="mcp",
+    "mcp",
+    claims,
+    claims_reply,
+    read_request,
+    Reader,
+    ReplyWriter,
+    ReplyWriter,
     claims_other=claims_other,
+    channel="mcp",
 )

@@ -31,6 +31,7 @@ from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
     ApiSpec,
     ReplyReader,
+    ReplyWriter,
     error_of,
     mapping,
     mappings,
@@ -62,7 +63,6 @@ from wirelint.events import (
     Other,
     ReplyMeta,
     Start,
-    StreamViolation,
     Usage,
 )
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Text
@@ -94,43 +94,41 @@ class Reader(ReplyReader):
         self._blocks: dict[str, int] = {}
         self._calls = 0
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if self.is_done:
-            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            yield self.violation("after-end", (self.frame.data or "")[:60])
             return  # clients have left
-        yield from self.meta(None, text(document.get("model")), frame)
-        if (error := error_of(document)) is not None:
-            yield Failure(error, frame)
-        yield from self._message(mapping(document.get("message")) if self._place else document, frame)
+        yield from self.meta(None, text(document.get("model")))
+        yield from self.failure(error_of(document))
+        yield from self._message(mapping(document.get("message")) if self._place else document)
         if reason := stated_reason(document.get("done_reason")):
-            yield Finish(0, reason, "/done_reason", frame)
-        if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
-            yield Usage(counts, frame)
+            yield Finish(0, reason, "/done_reason", self.frame)
+        yield from self.usage({name: document[name] for name in _COUNTS if number(document.get(name)) is not None})
         if document.get("done") is True:
             self.is_done = True
-            yield Done(frame)
+            yield Done(self.frame)
 
-    def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _message(self, message: Mapping[str, Json]) -> Iterator[Event]:
         name = "content" if self._place else "response"
         kinds: tuple[tuple[Kind, str], ...] = (("reasoning", "thinking"), ("text", name))
         for kind, member in kinds:
             if piece := text(message.get(member)):
-                yield from self._begin(kind, member, frame)
-                yield Delta(self._blocks[member], piece, frame)
-        if message.get(name) and not isinstance(message[name], str):
-            yield from self._begin("opaque", name, frame, misshapen(message[name]))
-            yield Delta(self._blocks[name], words_of(message[name]), frame)
+                yield from self._begin(kind, member)
+                yield Delta(self._blocks[member], piece, self.frame)
+        if (other := message.get(name)) and not isinstance(other, str):
+            yield from self._begin("opaque", name, misshapen(other))
+            yield Delta(self._blocks[name], words_of(other), self.frame)
         for position, call in mappings(message.get("tool_calls")):
-            yield from self._call(position, call, frame)
+            yield from self._call(position, call)
         if message.get("images"):
-            yield from self._begin("opaque", "images", frame)
+            yield from self._begin("opaque", "images")
 
-    def _begin(self, kind: Kind, member: str, frame: Frame, name: str = "") -> Iterator[Event]:
+    def _begin(self, kind: Kind, member: str, name: str = "") -> Iterator[Event]:
         if member not in self._blocks:
             self._blocks[member] = self.next_block()
-            yield Start(self._blocks[member], kind, f"{self._place}/{member}", 0, frame, name=name or member)
+            yield Start(self._blocks[member], kind, f"{self._place}/{member}", 0, self.frame, name=name or member)
 
-    def _call(self, position: int, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _call(self, position: int, call: Mapping[str, Json]) -> Iterator[Event]:
         function = mapping(call.get("function"))
         given = function.get("arguments")
         ordinal, self._calls = self._calls, self._calls + 1
@@ -138,12 +136,9 @@ class Reader(ReplyReader):
         id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
         value = None if words is not None else given
         # A call is complete in its line, so its position is its number, even if `index` differs.
-        yield Start(block, "tool_call", pointer, 0, frame, ordinal, id_, name, value, item=position)
+        yield Start(block, "tool_call", pointer, 0, self.frame, ordinal, id_, name, value, item=position)
         if words:
-            yield Delta(block, words, frame, position)
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+            yield Delta(block, words, self.frame, position)
 
 
 _Piece: TypeAlias = tuple[list[Event], list[Event], list[Event]]
@@ -236,7 +231,7 @@ def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[st
     return {**made, "done_reason": finish.reason if known else _REASONS.get(finish.reason, finish.reason)}
 
 
-class StreamWriter(_Writer):
+class StreamWriter(_Writer, ReplyWriter):
     def __init__(self, place: str) -> None:
         super().__init__(place)
         self._shell: dict[str, Json] = {}
@@ -312,9 +307,6 @@ class WholeWriter(BodyWriter, _Writer):
         return _with_reason(changed, out, document)
 
 
-# --- the two endpoints ------------------------------------------------------------------------------------------------
-
-
 def _spec(name: str, end: str, place: str) -> ApiSpec:
     """Return the API at paths with this end. `place`: pointer of the object with the model's message."""
 
@@ -337,14 +329,14 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
         )
 
     return ApiSpec(
-        name=name,
+        name,
+        claims,
+        claims_reply,
+        read_request,
+        partial(Reader, place),
+        partial(StreamWriter, place),
+        partial(WholeWriter, place),
         paths=re.compile(rf"{end}\Z"),
-        claims=claims,
-        claims_reply=claims_reply,
-        read_request=read_request,
-        reply_reader=partial(Reader, place),
-        stream_writer=partial(StreamWriter, place),
-        whole_writer=partial(WholeWriter, place),
     )
 
 

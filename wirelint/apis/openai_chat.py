@@ -15,8 +15,8 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import ClassVar, Literal
+from functools import lru_cache, partial
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from wirelint.apis._choices import (
@@ -44,15 +44,12 @@ from wirelint.apis.reading import (
     words_of,
 )
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
-from wirelint.events import CallUpdate, Delta, Event, Failure, Finish, Frame, Start, StreamViolation
+from wirelint.events import CallUpdate, Delta, Event, Finish, Start
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 
-# Bodies of the same shape that belong to other APIs, or to endpoints without a model's reply.
-_OTHER_APIS = (
-    *("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions"),
-    *("/count_tokens", "/batches", "/tokenize", "/embeddings", "/moderations", "/rerank"),
-)
+_OTHER_APIS = tuple(load("apis")["other_paths"]["openai.chat"].split())
+"""Ends of paths with bodies of the same shape that belong to other APIs, or to endpoints without a model's reply."""
 _SIMPLE = frozenset({"role", "content"})
 """The members of nearly every delta."""
 _MISTRAL_CLIENTS = ("mistral-client", "mistralai")
@@ -98,10 +95,7 @@ def usage_report(url: str) -> Literal["always", "asked", "unknown"]:
 
 
 def _is_host(host: str, domains: Sequence[str]) -> bool:
-    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
-
-
-# --- replies ----------------------------------------------------------------------------------------------------------
+    return f".{host}".endswith(tuple(f".{domain}" for domain in domains))
 
 
 class Reader(ChoiceReader):
@@ -119,75 +113,72 @@ class Reader(ChoiceReader):
         self._repeated: set[int] = set()
         self._without_reason: set[int] = set()
 
-    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
+    def read_choice(self, choice: int, body: Mapping[str, Json]) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))
         content = message.get("content")
         place = f"/choices/{choice}/message"
         simple = message.keys() <= _SIMPLE
         if not simple:
-            self._reasoning(choice, message, place, frame)
+            self._reasoning(choice, message, place)
         if content:
-            self.read_content(choice, content, f"{place}/content", frame)
+            self.read_content(choice, content, f"{place}/content")
         if not simple:
-            self._others(choice, message, place, frame)
-        if body.get("error"):  # OpenRouter: the upstream's failure, with the finish reason `error`
-            self.out.append(Failure(body["error"], frame))
+            self._others(choice, message, place)
+        self.out += self.failure(body.get("error") or None)  # OpenRouter: of the upstream, with finish reason `error`
         written = body.get("finish_reason")
         if (reason := stated_reason(written)) is not None:
-            self.add_finish(choice, reason, frame)
+            self.add_finish(choice, reason)
         elif isinstance(written, str) and (written or choice not in self._without_reason):
             # "null" counts in each event, an empty text once. Before the text: rewriters that hold text back forward a
             # violation at once.
             self._without_reason.add(choice)
             detail = f"/choices/{choice}/finish_reason {written}"
-            self.out.insert(self.choices_from, StreamViolation("written-null", detail, frame))
+            self.out.insert(self.choices_from, self.violation("written-null", detail))
 
-    def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
+    def _others(self, choice: int, message: Mapping[str, Json], place: str) -> None:
         """Read the members of a message beside its text and reasoning."""
         if refusal := text(message.get("refusal")):
-            self.add_text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
+            self.add_text(choice, "refusal", 0, f"{place}/refusal", refusal)
         for position, call in mappings(message.get("tool_calls")):
-            self.read_call(choice, position, call, place, frame)
+            self.read_call(choice, position, call, place)
         if isinstance(legacy := message.get("function_call"), dict):
-            self._legacy(choice, legacy, f"{place}/function_call", frame)
+            self._legacy(choice, legacy, f"{place}/function_call")
         for name in _HOSTED_EVIDENCE:
             if message.get(name):
-                self.add_once(choice, name, f"{place}/{name}", frame)
+                self.add_once(choice, name, f"{place}/{name}")
         for name in ("audio", "images"):
             if message.get(name):
-                self.add_once(choice, name, f"{place}/{name}", frame, "opaque")
+                self.add_once(choice, name, f"{place}/{name}", "opaque")
 
-    def _reasoning(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
+    def _reasoning(self, choice: int, message: Mapping[str, Json], place: str) -> None:
         # Servers with two names for reasoning send the same text under both.
         for name in REASONING:
             if piece := text(message.get(name)):
-                self.add_text(choice, "reasoning", 0, f"{place}/{name}", piece, frame)
+                self.add_text(choice, "reasoning", 0, f"{place}/{name}", piece)
                 return
         for _, detail in mappings(message.get("reasoning_details")):
             if piece := text(detail.get("text")) or text(detail.get("summary")):
-                self.add_text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
+                self.add_text(choice, "reasoning", 0, f"{place}/reasoning_details", piece)
 
-    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+    def read_content(self, choice: int, content: Json, place: str) -> None:
         if isinstance(content, str):
-            self.add_text(choice, "text", 0, place, content, frame)
+            self.add_text(choice, "text", 0, place, content)
             return
         if not lists_parts(content):
-            key: tuple[int, str, int] = choice, MISSHAPEN, 0
-            if key not in self.blocks:
-                self.out.append(Start(self.new_block(key), "opaque", place, choice, frame, name=misshapen(content)))
-            self.out.append(Delta(self.blocks[key], words_of(content), frame))
+            block = self.add_once(choice, misshapen(content), place, "opaque", MISSHAPEN)
+            self.out.append(Delta(block, words_of(content), self.frame))
             return
         for position, part in mappings(content):
             slot = 0 if self.streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
-                self.add_text(choice, "text", slot, f"{place}/{position}/text", piece, frame, position)
+                self.add_text(choice, "text", slot, f"{place}/{position}/text", piece, position)
             thinking = part.get("thinking")
             thoughts = [thinking] if isinstance(thinking, str) else [one.get("text") for _, one in mappings(thinking)]
             for thought in thoughts:
                 if piece := text(thought):
-                    self.add_text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame, position)
+                    self.add_text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, position)
 
-    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str) -> None:
         bare = is_bare_call(call)
         function, custom = call if bare else mapping(call.get("function")), mapping(call.get("custom"))
         index = number(call.get("index")) if self.streamed else position
@@ -203,7 +194,7 @@ class Reader(ChoiceReader):
             self._pointers[block] = f"{place}/tool_calls/{ordinal}"
         if bare or (not is_new and isinstance(arguments, dict | list)):
             detail = f"{self._pointers[block]} {'outside' if bare else 'object'}"
-            self.out.insert(self.choices_from, StreamViolation("misshapen-call", detail, frame))
+            self.out.insert(self.choices_from, self.violation("misshapen-call", detail))
         before = len(self.out)
         if is_new:
             # Snowflake puts a zero-valued `custom` beside every function.
@@ -212,23 +203,25 @@ class Reader(ChoiceReader):
             # Some servers send an object where the API has text. It is the value of the start.
             given = arguments if isinstance(arguments, dict | list) else None
             pointer = self._pointers[block]
-            self.out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form, position))
+            self.out.append(
+                Start(block, "tool_call", pointer, choice, self.frame, index, id_, name, given, form, position)
+            )
             if given is not None:
                 return
         elif index is None or self._is_news(block, id_, name):
-            self.out.append(CallUpdate(block, index, id_, name, frame, position))
+            self.out.append(CallUpdate(block, index, id_, name, self.frame, position))
         elif id_ or name:
             if block not in self._repeated:  # once for each call
                 self._repeated.add(block)
-                self.out.append(StreamViolation("said-again", name or id_ or "", frame))
+                self.out.append(self.violation("said-again", name or id_ or ""))
                 before += 1
             arguments = "" if arguments is None else arguments
         if isinstance(arguments, str):
             # An empty delta must follow its call where a fix removes the call or changes its number.
             if arguments or len(self.out) == before:
-                self.out.append(Delta(block, arguments, frame, position))
+                self.out.append(Delta(block, arguments, self.frame, position))
         elif arguments is not None:
-            self.out.append(Delta(block, compact(arguments), frame, position))
+            self.out.append(Delta(block, compact(arguments), self.frame, position))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
         """Return True if an id or a name differs from the first one of the call."""
@@ -238,21 +231,18 @@ class Reader(ChoiceReader):
         self.labels[block] = (known_id or id_ or "", known_name or name or "")
         return True
 
-    def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+    def _legacy(self, choice: int, call: Mapping[str, Json], place: str) -> None:
         key = (choice, "legacy", 0)
         block = self.blocks.get(key)
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
             if is_empty_call(call):  # Snowflake sends an empty one beside every text
-                self.out.insert(self.choices_from, StreamViolation("empty-call", place, frame))
+                self.out.insert(self.choices_from, self.violation("empty-call", place))
                 return
             block = self.new_block(key)
-            self.out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))
+            self.out.append(Start(block, "tool_call", place, choice, self.frame, None, None, name, None, "legacy"))
         if arguments:
-            self.out.append(Delta(block, arguments, frame))
-
-
-# --- writers ----------------------------------------------------------------------------------------------------------
+            self.out.append(Delta(block, arguments, self.frame))
 
 
 @dataclass(slots=True)
@@ -291,9 +281,11 @@ def _is_thinking(chunk: Json) -> bool:
 
 
 class _ChatWriter(ChoiceWriter):
-    thinks_in_content: ClassVar[bool] = False
-    """True if reasoning is always written as a chunk of the content; else in the member in which the server sends
-    it."""
+    """`thinks_in_content`: always write reasoning as a chunk of the content, and not in the server's own member for it."""
+
+    def __init__(self, *, thinks_in_content: bool = False) -> None:
+        super().__init__()
+        self.thinks_in_content = thinks_in_content
 
     def has_thinking(self, source: Mapping[str, Json]) -> bool:
         """Return True if the reasoning of a message is a chunk of its content: `{"type":"thinking","thinking":…}`."""
@@ -329,11 +321,11 @@ class _ChatWriter(ChoiceWriter):
         for block, events in piece.calls.items():
             first = next(event for event in events if isinstance(event, (Start, Delta, CallUpdate)))
             index = self.numbers[block] if numbered else None
-            made.append(call_entry(items.get(first.item, {}), self.starts[block], events, index))
+            made.append(_call_entry(items.get(first.item, {}), self.starts[block], events, index))
         return made
 
 
-def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
+def _call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
     """Return an entry of `tool_calls` from the events of one call. `source`: the entry that they were read from."""
     begins = next((event for event in events if isinstance(event, Start)), None)
     label = next((event for event in events if isinstance(event, CallUpdate)), None)
@@ -368,12 +360,9 @@ def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event]
 
 def _legacy_call(source: Mapping[str, Json], events: Sequence[Event]) -> Json:
     """Return OpenAI's former `function_call`."""
-    begins = next((event for event in events if isinstance(event, Start)), None)
-    body = {name: value for name, value in source.items() if name not in ("name", "arguments")}
-    if begins is not None and begins.name is not None:
-        body["name"] = begins.name
-    body["arguments"] = text_of(events)
-    return body
+    name = next((event.name for event in events if isinstance(event, Start)), None)
+    body = {key: value for key, value in source.items() if key not in ("name", "arguments")}
+    return {**body, **({"name": name} if name is not None else {}), "arguments": text_of(events)}
 
 
 def _content(source: Json, deltas: Sequence[Delta]) -> Json:
@@ -508,13 +497,7 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
 
 
 API = ApiSpec(
-    name="openai.chat",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=lambda body, _path: read_chat(body),
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
+    "openai.chat", claims, claims_reply, lambda body, _path: read_chat(body), Reader, StreamWriter, WholeWriter
 )
 
 
@@ -545,13 +528,13 @@ class MistralReader(Reader):
     in one delta without an `index` are separate calls.
     """
 
-    def read_content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
+    def read_content(self, choice: int, content: Json, place: str) -> None:
         if self.streamed and isinstance(content, str) and (choice, "reasoning", 0) in self.blocks:
-            self.add_text(choice, "text", 0, f"{place}/1/text", content, frame)
+            self.add_text(choice, "text", 0, f"{place}/1/text", content)
         else:
-            super().read_content(choice, content, place, frame)
+            super().read_content(choice, content, place)
 
-    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
+    def read_call(self, choice: int, position: int, call: Mapping[str, Json], place: str) -> None:
         if self.streamed and number(call.get("index")) is None:
             id_ = text(call.get("id"))
             known = (
@@ -562,24 +545,16 @@ class MistralReader(Reader):
             call = {**call, "index": next(known, self.calls.get(choice, 0))}
         if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self.blocks:
             call = {**call, "id": None}  # the vendor's word for an id sent in an earlier delta
-        super().read_call(choice, position, call, place, frame)
-
-
-class MistralStreamWriter(StreamWriter):
-    thinks_in_content = True
-
-
-class MistralWholeWriter(WholeWriter):
-    thinks_in_content = True
+        super().read_call(choice, position, call, place)
 
 
 MISTRAL = ApiSpec(
-    name="mistral.chat",
+    "mistral.chat",
+    _is_mistral,
+    lambda _document: False,  # a reply looks like OpenAI's
+    _mistral_request,
+    MistralReader,
+    partial(StreamWriter, thinks_in_content=True),
+    partial(WholeWriter, thinks_in_content=True),
     paths=re.compile(r"/(?:chat|agents)/completions\Z"),
-    claims=_is_mistral,
-    claims_reply=lambda _document: False,  # a reply looks like OpenAI's
-    read_request=_mistral_request,
-    reply_reader=MistralReader,
-    stream_writer=MistralStreamWriter,
-    whole_writer=MistralWholeWriter,
 )

@@ -30,17 +30,17 @@ from wirelint.apis.reading import (
     DONE,
     ApiSpec,
     ReplyReader,
+    ReplyWriter,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     stated_reason,
     text,
 )
 from wirelint.apis.writing import BodyWriter, finish_of, frame_document, framed, groups, same, text_of, with_other_lines
-from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, Usage
+from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
 
@@ -75,17 +75,17 @@ def _prompts(prompt: Json, place: str) -> Iterator[Part]:
 class Reader(ChoiceReader):
     """Reader of replies: a block for the text of each candidate, and one for its reasoning if the server sends it."""
 
-    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
+    def read_choice(self, choice: int, body: Mapping[str, Json]) -> None:
         place = f"/choices/{choice}"
         name = next((name for name in REASONING if text(body.get(name))), None)
         if name is not None:
-            self.add_text(choice, "reasoning", 0, f"{place}/{name}", text(body[name]) or "", frame)
+            self.add_text(choice, "reasoning", 0, f"{place}/{name}", text(body[name]) or "")
         if words := text(body.get("text")):
-            self.add_text(choice, "text", 0, f"{place}/text", words, frame)
-        elif is_misshapen(body.get("text")):
-            self.add_once(choice, misshapen(body["text"]), f"{place}/text", frame, "opaque")
+            self.add_text(choice, "text", 0, f"{place}/text", words)
+        elif wrong := misshapen_text(body.get("text")):
+            self.add_once(choice, wrong, f"{place}/text", "opaque")
         if reason := stated_reason(body.get("finish_reason")):
-            self.add_finish(choice, reason, frame)
+            self.add_finish(choice, reason)
 
 
 class FormError(ValueError):
@@ -140,15 +140,14 @@ class WholeWriter(_Writer, ChoiceWholeWriter):
 
 
 API = ApiSpec(
-    name="openai.completions",
-    # Mistral's fill-in-the-middle has such requests and the replies of a chat.
+    "openai.completions",
+    lambda _path, _headers, body: "prompt" in body,
+    claims_reply,
+    lambda body, _path: read_prompt(body, "openai.completions", "prompt"),
+    Reader,
+    StreamWriter,
+    WholeWriter,
     paths=re.compile(r"(?<!/chat)(?<!/fim)/completions\Z"),
-    claims=lambda _path, _headers, body: "prompt" in body,
-    claims_reply=claims_reply,
-    read_request=lambda body, _path: read_prompt(body, "openai.completions", "prompt"),
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
 )
 
 
@@ -188,34 +187,31 @@ class DeepInfraReader(ReplyReader):
         super().__init__(streamed=streamed)
         self._begun = False
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if self.is_done:
-            yield StreamViolation("after-end", (frame.data or "")[:60], frame)
+            yield self.violation("after-end", (self.frame.data or "")[:60])
             return  # clients have left
-        yield from self.meta(text(document.get("request_id")), None, frame)
-        if (error := _error_of(document)) is not None:
-            yield Failure(error, frame)
+        yield from self.meta(text(document.get("request_id")), None)
+        yield from self.failure(_error_of(document))
         if "token" in document:
             words = text(mapping(document.get("token")).get("text"))
             if not self._begun:
                 words = words or text(document.get("generated_text"))  # the whole text in one event
                 self._begun = True
-                yield Start(0, "text", "/results/0/generated_text", 0, frame)
+                yield Start(0, "text", "/results/0/generated_text", 0, self.frame)
             if words:
-                yield Delta(0, words, frame)
-            yield from _finish(0, document, frame)
+                yield Delta(0, words, self.frame)
+            yield from self._finish(0, document)
         for position, result in mappings(document.get("results")):
-            yield Start(position, "text", f"/results/{position}/generated_text", position, frame, item=position)
+            yield Start(position, "text", f"/results/{position}/generated_text", position, self.frame, item=position)
             if words := text(result.get("generated_text")):
-                yield Delta(position, words, frame, position)
-            yield from _finish(position, result, frame)
-        if usage := _usage_of(document):
-            yield Usage(usage, frame)
+                yield Delta(position, words, self.frame, position)
+            yield from self._finish(position, result)
+        yield from self.usage(_usage_of(document))
 
-
-def _finish(choice: int, holder: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-    if reason := stated_reason(mapping(holder.get("details")).get("finish_reason")):
-        yield Finish(choice, reason, f"/results/{choice}/details/finish_reason", frame)
+    def _finish(self, choice: int, holder: Mapping[str, Json]) -> Iterator[Event]:
+        if reason := stated_reason(mapping(holder.get("details")).get("finish_reason")):
+            yield Finish(choice, reason, f"/results/{choice}/details/finish_reason", self.frame)
 
 
 def _error_of(document: Mapping[str, Json]) -> Json:
@@ -234,7 +230,7 @@ def _usage_of(document: Mapping[str, Json]) -> dict[str, Json]:
     return counts
 
 
-class DeepInfraStreamWriter:
+class DeepInfraStreamWriter(ReplyWriter):
     """Writer of streams whose text was cut or extended. The API has no form for other changes."""
 
     def __init__(self) -> None:
@@ -297,12 +293,12 @@ class DeepInfraWholeWriter(BodyWriter):
 
 
 DEEPINFRA = ApiSpec(
-    name="deepinfra.inference",
+    "deepinfra.inference",
+    lambda _path, _headers, body: isinstance(body.get("input"), str),
+    _is_deepinfra_reply,
+    _deepinfra_request,
+    DeepInfraReader,
+    DeepInfraStreamWriter,
+    DeepInfraWholeWriter,
     paths=_MODEL,
-    claims=lambda _path, _headers, body: isinstance(body.get("input"), str),
-    claims_reply=_is_deepinfra_reply,
-    read_request=_deepinfra_request,
-    reply_reader=DeepInfraReader,
-    stream_writer=DeepInfraStreamWriter,
-    whole_writer=DeepInfraWholeWriter,
 )

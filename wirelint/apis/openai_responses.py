@@ -28,10 +28,9 @@ from wirelint.apis.reading import (
     ReplyReader,
     compact,
     error_of,
-    is_misshapen,
     mapping,
     mappings,
-    misshapen,
+    misshapen_text,
     number,
     role_of,
     text,
@@ -43,15 +42,12 @@ from wirelint.events import (
     Delta,
     Done,
     Event,
-    Failure,
     Finish,
-    Frame,
     Other,
     Start,
-    StreamViolation,
-    Usage,
     part_of,
 )
+from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,
     Json,
@@ -65,10 +61,7 @@ from wirelint.model import (
     ToolResult,
 )
 
-_OTHER_APIS = (
-    *("/embeddings", "/moderations", "/rerank", "/input_tokens", "/compact"),
-    *("/completions", "/messages", "/tokenize"),
-)
+_OTHER_APIS = tuple(load("apis")["other_paths"]["openai.responses"].split())
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})
 
 
@@ -129,13 +122,11 @@ def _content(value: Json, place: str) -> Iterator[Start]:
         yield Start(0, "text", place, 0, None, given=value)
     for n, part in mappings(value):
         kind = text(part.get("type")) or ""
-        if kind in _TEXTS and is_misshapen(part.get("text")):
-            yield Start(0, "opaque", f"{place}/{n}/text", 0, None, name=misshapen(part["text"]))
+        if kind in _TEXTS and (wrong := misshapen_text(part.get("text"))):
+            yield Start(0, "opaque", f"{place}/{n}/text", 0, None, name=wrong)
         elif kind in _TEXTS:
-            words = text(part.get("text")) or ""
-            yield Start(
-                0, "reasoning" if kind == "reasoning_text" else "text", f"{place}/{n}/text", 0, None, given=words
-            )
+            shown: Kind = "reasoning" if kind == "reasoning_text" else "text"
+            yield Start(0, shown, f"{place}/{n}/text", 0, None, given=text(part.get("text")) or "")
         elif kind == "refusal":
             yield Start(0, "refusal", f"{place}/{n}/refusal", 0, None, given=text(part.get("refusal")) or "")
         else:
@@ -153,13 +144,18 @@ def _reasoning(item: Mapping[str, Json], place: str) -> Iterator[Start]:
     yield from found or [Start(0, "reasoning", place, 0, None, id=text(item.get("id")), form="opaque")]
 
 
+def _is_hosted(kind: str, item: Mapping[str, Json]) -> bool:
+    """Return True if the provider runs a search for tools or a shell: a tool of a request, or a call."""
+    if kind.startswith("tool_search"):
+        return item.get("execution") != "client"
+    environment = text(mapping(item.get("environment")).get("type")) or ""
+    return kind.startswith("shell") and environment.startswith("container")
+
+
 def _call(kind: str, item: Mapping[str, Json], place: str) -> Start:
     member, name = CALLS[kind]
     id_, named = text(item.get("call_id")), text(item.get("name")) or name or None
-    environment = text(mapping(item.get("environment")).get("type")) or ""
-    if (kind == "tool_search_call" and item.get("execution") != "client") or (
-        kind == "shell_call" and environment.startswith("container")
-    ):  # the provider runs it
+    if _is_hosted(kind, item):
         return Start(0, "hosted_call", place, 0, None, id=id_ or text(item.get("id")), name=named)
     given = item.get(member)
     if kind == "computer_call" and given is None:
@@ -180,15 +176,7 @@ def _result_text(output: Json) -> str:
     return compact(output)
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-_CLIENT_TOOLS: dict[str, str] = {
-    "local_shell": "local_shell",
-    "computer": "computer",
-    "computer_use": "computer",
-    "computer_use_preview": "computer",
-    "apply_patch": "apply_patch",
-}
+_CLIENT_TOOLS: dict[str, str] = load("apis")["client_tools"]["openai.responses"]
 """Types of tools that the vendor defines and the client runs, with the names of their calls."""
 _LOADING = frozenset({"tool_search", "mcp"})
 """Types of tools that add further tools, whose names the body does not show."""
@@ -285,13 +273,9 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
             yield from _tool(each, f"{place}/tools/{n}")
     elif kind in _CLIENT_TOOLS or kind.startswith("computer_use"):
         yield Tool(_CLIENT_TOOLS.get(kind, "computer"), place, described, None, type=kind)
-    elif kind == "shell":
-        environment = text(mapping(tool.get("environment")).get("type")) or ""
-        yield Tool("shell", place, described, None, hosted=environment.startswith("container"), type=kind)
-    elif kind == "tool_search":
-        yield Tool(
-            kind, place, described, mapping(tool.get("parameters")) or None, tool.get("execution") != "client", kind
-        )
+    elif kind in ("shell", "tool_search"):
+        declared = mapping(tool.get("parameters")) if kind == "tool_search" else None
+        yield Tool(kind, place, described, declared or None, _is_hosted(kind, tool), kind)
     else:
         yield Tool(name or kind, place, described, None, hosted=True, type=kind)
 
@@ -309,8 +293,6 @@ def _tool_choice(choice: Json) -> ToolChoice:
         case _:
             return tool_choice(choice)
 
-
-# --- replies ----------------------------------------------------------------------------------------------------------
 
 _DELTAS: dict[str, tuple[Kind, str, str]] = {
     "response.output_text": ("text", "content_index", "/content/{}/text"),
@@ -343,79 +325,79 @@ class Reader(ReplyReader):
         self._unfinished: set[int] = set()  # messages and calls that have begun and not ended
         self._next = 0
 
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
+    def read_document(self, document: dict[str, Json]) -> Iterable[Event]:
         before = len(self.out)
         if self.streamed:
-            self._event(document, frame, alone=alone)
+            self._event(document)
         else:
-            self._response(document, frame)
-        return () if len(self.out) > before else (Other(frame),)
+            self._response(document)
+        return () if len(self.out) > before else (Other(self.frame),)
 
-    def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> None:
+    def _event(self, document: Mapping[str, Json]) -> None:
         kind = text(document.get("type")) or ""
-        named = frame.event or ""
-        if alone and named != kind and _NAME.fullmatch(named) and _NAME.fullmatch(kind):
-            self.out.append(StreamViolation("event-mismatch", f"event {named}, type {kind}", frame))
+        named = self.frame.event or ""
+        if self.is_alone and named != kind and _NAME.fullmatch(named) and _NAME.fullmatch(kind):
+            self.out.append(self.violation("event-mismatch", f"event {named}, type {kind}"))
         if self.is_done and kind.startswith("response."):
-            self.out.append(StreamViolation("after-end", kind, frame))
+            self.out.append(self.violation("after-end", kind))
             return  # clients have left
         stem, _, verb = kind.rpartition(".")
         match kind:
             case _ if verb in ("delta", "done") and stem in _DELTAS:
-                self._text(stem, document, frame, delta=verb == "delta")
+                self._text(stem, document, delta=verb == "delta")
             case "response.output_item.added":
-                self._added(document, frame)
+                self._added(document)
             case "response.output_item.done":
-                self._item_done(document, frame)
+                self._item_done(document)
             case _ if kind in _HEADS:
-                self._meta(mapping(document.get("response")), frame)
+                self._meta(mapping(document.get("response")))
             case _ if kind in ENDS:
                 status = kind.removeprefix("response.")
-                self._response({"status": status, **mapping(document.get("response"))}, frame)
+                self._response({"status": status, **mapping(document.get("response"))})
                 if status == "completed" and self._unfinished:
                     detail = f"output item {min(self._unfinished)} was never done"
-                    self.out.append(StreamViolation("unfinished-part", detail, frame))
+                    self.out.append(self.violation("unfinished-part", detail))
                 self.is_done = True
-                self.out.append(Done(frame))
+                self.out.append(Done(self.frame))
             case "error":
-                self.out.append(Failure(error_of(document) or dict(document), frame))
+                self.out += self.failure(error_of(document) or dict(document))
             case "" if document.get("object") == "response":
-                self._response(document, frame)
+                self._response(document)
             case _ if not kind.startswith("response.") and error_of(document) is not None:
-                self.out.append(Failure(error_of(document), frame))
+                self.out += self.failure(error_of(document))
             case _:
                 pass
 
-    def _text(self, stem: str, document: Mapping[str, Json], frame: Frame, *, delta: bool) -> None:
+    def _text(self, stem: str, document: Mapping[str, Json], *, delta: bool) -> None:
         kind, numbered, within = _DELTAS[stem]
         index = self._index(document)
-        self._check_id(index, document.get("item_id"), frame)
+        self._check_id(index, document.get("item_id"))
         pointer = f"/output/{index}" + within.format(number(document.get(numbered)) or 0)
         given = document.get("delta") if delta else next((document[w] for w in _WORDS if w in document), None)
         words = text(given) or ""
-        if not delta and (not words or self._length(pointer)):
+        if not delta and (not words or self._has_text(pointer)):
             return
         if index not in self._begun:
             self._begun.add(index)
-            self.out.append(StreamViolation("undeclared-part", f"{stem} for output item {index}, never added", frame))
+            self.out.append(self.violation("undeclared-part", f"{stem} for output item {index}, never added"))
         if pointer not in self._blocks:
             form = "custom" if stem.startswith("response.custom") else "function"
             name = text(document.get("name"))
-            self._start(Start(0, kind, pointer, 0, None, name=name, form=form), index, frame)
+            self._start(Start(0, kind, pointer, 0, None, name=name, form=form), index)
         if delta and words and (given := self._given.pop(pointer, "")):
             if Arguments(given).mapping is None and not (words.startswith(given) or given.startswith(words)):
                 words = given + words  # the announcement had the beginning of the arguments, and this continues it
             else:
-                self.out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
-        self._delta(pointer, words, frame)
+                self.out.append(self.violation("repeated-start", f"{pointer} {given}"))
+        self._delta(pointer, words)
 
-    def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
+    def _added(self, document: Mapping[str, Json]) -> None:
         index = number(document.get("output_index"))
         index = self._next if index is None else index
         item = mapping(document.get("item"))
         anew = index in self._begun
         if anew:
-            self.out.append(StreamViolation("restarted-part", f"output item {index}", frame))
+            self.out.append(self.violation("restarted-part", f"output item {index}"))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
         if item.get("type") in ("message", *_STREAMED_CALLS):
@@ -431,22 +413,22 @@ class Reader(ReplyReader):
                     if given:
                         self._given[one.pointer] = given
                     is_null = item.get("id", "") is None  # the deltas name the item by null, too
-                    self._check_shared_id(one, index, {**item, "id": ""} if is_null else item, frame)
-                    self._start(one, index, frame, given)
+                    self._check_shared_id(one, index, {**item, "id": ""} if is_null else item)
+                    self._start(one, index, given)
                 elif one.kind == "tool_call":
-                    self._update(one, index, frame, anew=anew)
+                    self._update(one, index, anew=anew)
 
-    def _item_done(self, document: Mapping[str, Json], frame: Frame) -> None:
+    def _item_done(self, document: Mapping[str, Json]) -> None:
         item = mapping(document.get("item"))
         index = self._index(document, item)
-        self._check_id(index, item.get("id"), frame)
+        self._check_id(index, item.get("id"))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
-        self._item(index, item, frame)
+        self._item(index, item)
         self._ended.add(index)
         self._unfinished.discard(index)
         if (block := self._blocks.get(f"/output/{index}")) is not None:
-            self.out.append(Close(block, frame))
+            self.out.append(Close(block, self.frame))
 
     def _index(self, document: Mapping[str, Json], item: Mapping[str, Json] | None = None) -> int:
         index = number(document.get("output_index"))
@@ -455,91 +437,80 @@ class Reader(ReplyReader):
         id_ = text(document.get("item_id")) or text((item or {}).get("id")) or ""
         return self._places.get(id_, max(self._next - 1, 0))
 
-    def _check_id(self, index: int, id_: Json, frame: Frame) -> None:
+    def _check_id(self, index: int, id_: Json) -> None:
         """Append, once for each item, the violation of an id that differs from the item's first one."""
         first = self._names.get(index)
         if id_ != first and first and id_ and isinstance(id_, str):
             self._names[index] = None
-            self.out.append(StreamViolation("other-item", f"{first} {id_}", frame))
+            self.out.append(self.violation("other-item", f"{first} {id_}"))
 
-    def _check_shared_id(self, one: Start, index: int, item: Mapping[str, Json], frame: Frame) -> None:
+    def _check_shared_id(self, one: Start, index: int, item: Mapping[str, Json]) -> None:
         """Append the violation of a call whose item has the id of an earlier call's item."""
         id_ = text(item.get("id"))
         if one.kind == "tool_call" and id_ is not None and (first := self._item_ids.setdefault(id_, index)) != index:
-            self.out.append(StreamViolation("shared-item", f"{one.pointer} /output/{first} {id_}", frame))
+            self.out.append(self.violation("shared-item", f"{one.pointer} /output/{first} {id_}"))
 
-    def _response(self, response: Mapping[str, Json], frame: Frame) -> None:
+    def _response(self, response: Mapping[str, Json]) -> None:
         """Read a whole response: a body, or the end of a stream."""
-        self._meta(response, frame)
-        if (error := error_of(response)) is not None:
-            self.out.append(Failure(error, frame))
+        self._meta(response)
+        self.out += self.failure(error_of(response))
         for index, item in mappings(response.get("output")):
             if index not in self._ended:
-                self._item(index, item, frame)
+                self._item(index, item)
         status = text(response.get("status"))
         details = text(mapping(response.get("incomplete_details")).get("reason"))
         if status == "incomplete" and details:
-            self.out.append(Finish(0, details, "/incomplete_details/reason", frame))
+            self.out.append(Finish(0, details, "/incomplete_details/reason", self.frame))
         elif status in ("completed", "incomplete", "failed", "cancelled"):
-            self.out.append(Finish(0, status, "/status", frame))
-        if usage := mapping(response.get("usage")):
-            self.out.append(Usage(usage, frame))
+            self.out.append(Finish(0, status, "/status", self.frame))
+        self.out += self.usage(response.get("usage"))
 
-    def _meta(self, response: Mapping[str, Json], frame: Frame) -> None:
-        self.out += self.meta(text(response.get("id")), text(response.get("model")), frame)
+    def _meta(self, response: Mapping[str, Json]) -> None:
+        self.out += self.meta(text(response.get("id")), text(response.get("model")))
 
-    def _item(self, index: int, item: Mapping[str, Json], frame: Frame) -> None:
+    def _item(self, index: int, item: Mapping[str, Json]) -> None:
         """Read the parts of a complete item that the stream has not sent yet."""
         for one in _item_parts(item, f"/output/{index}"):
             if one.pointer not in self._blocks:
                 is_known = one.form == "opaque" and index in self._with_blocks
                 if not one.given and (one.kind in ("text", "refusal") or is_known):
                     continue
-                self._check_shared_id(one, index, item, frame)
-                self._start(one, index, frame)
+                self._check_shared_id(one, index, item)
+                self._start(one, index)
             elif one.kind == "tool_call":
-                self._update(one, index, frame)
-            if one.given and not self._length(one.pointer):
-                self._delta(one.pointer, one.given, frame)
+                self._update(one, index)
+            if one.given and not self._has_text(one.pointer):
+                self._delta(one.pointer, one.given)
 
-    def _start(self, one: Start, index: int, frame: Frame, given: str = "") -> None:
+    def _start(self, one: Start, index: int, given: str = "") -> None:
         block = self._blocks[one.pointer] = self.next_block()
         self._lengths.append(0)
         self._with_blocks.add(index)
         self._labels[block] = (one.id, one.name)
-        self.out.append(one._replace(block=block, frame=frame, wire_index=index, item=index, given=given))
+        self.out.append(one._replace(block=block, frame=self.frame, wire_index=index, item=index, given=given))
 
-    def _update(self, one: Start, index: int, frame: Frame, *, anew: bool = False) -> None:
+    def _update(self, one: Start, index: int, *, anew: bool = False) -> None:
         """Append an id or a name that differs from the one before. `anew`: the item was announced again."""
         block = self._blocks[one.pointer]
         id_, name = self._labels[block]
         other_id, other_name = bool(one.id and one.id != id_), bool(one.name and one.name != name)
         self._labels[block] = (one.id or id_, one.name or name)
         if anew and (other_id or other_name):
-            self.out.append(CallUpdate(block, index, one.id, one.name, frame))
+            self.out.append(CallUpdate(block, index, one.id, one.name, self.frame))
             return
         # The number of the item identifies the call: another id and another name, told apart, start no other one.
         if other_id:
-            self.out.append(CallUpdate(block, index, one.id, None, frame))
+            self.out.append(CallUpdate(block, index, one.id, None, self.frame))
         if other_name:
-            self.out.append(CallUpdate(block, index, None if other_id else one.id, one.name, frame))
+            self.out.append(CallUpdate(block, index, None if other_id else one.id, one.name, self.frame))
 
-    def _delta(self, pointer: str, words: str, frame: Frame) -> None:
+    def _delta(self, pointer: str, words: str) -> None:
         block = self._blocks[pointer]
-        self.out.append(Delta(block, words, frame, self._lengths[block]))
+        self.out.append(Delta(block, words, self.frame, self._lengths[block]))
         self._lengths[block] += len(words)
 
-    def _length(self, pointer: str) -> int:
-        block = self._blocks.get(pointer)
-        return 0 if block is None else self._lengths[block]
+    def _has_text(self, pointer: str) -> bool:
+        return pointer in self._blocks and self._lengths[self._blocks[pointer]] > 0
 
 
-API = ApiSpec(
-    name="openai.responses",
-    claims=claims,
-    claims_reply=claims_reply,
-    read_request=read_request,
-    reply_reader=Reader,
-    stream_writer=StreamWriter,
-    whole_writer=WholeWriter,
-)
+API = ApiSpec("openai.responses", claims, claims_reply, read_request, Reader, StreamWriter, WholeWriter)

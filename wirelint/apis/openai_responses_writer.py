@@ -22,9 +22,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import NamedTuple
 
-from wirelint.apis.reading import mapping, mappings, number, text
+from wirelint.apis.reading import ReplyWriter, mapping, mappings, number, text
 from wirelint.apis.traits import Ending, ending
 from wirelint.apis.writing import (
     BodyWriter,
@@ -42,31 +41,14 @@ from wirelint.apis.writing import (
 )
 from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.jsonvalues import common_length
+from wirelint.lexicon import load
 from wirelint.model import Json, Kind
 
 _TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
 _OFFSETS = ("start_index", "end_index", "index")
 """Members of annotations that are offsets into the text."""
-CALLS: dict[str, tuple[str, str]] = {
-    "function_call": ("arguments", ""),
-    "custom_tool_call": ("input", ""),
-    "local_shell_call": ("action", "local_shell"),
-    "shell_call": ("action", "shell"),
-    "computer_call": ("action", "computer"),
-    "apply_patch_call": ("operation", "apply_patch"),
-    "tool_search_call": ("arguments", "tool_search"),
-}
+CALLS: dict[str, list[str]] = load("apis")["calls"]["openai.responses"]
 """Calls that the client may have to run: the member with their arguments, and their name if the item has none."""
-
-# --- changes of blocks ------------------------------------------------------------------------------------------------
-
-
-class Cut(NamedTuple):
-    """Replacement of the characters from `start` to `end` by `text`."""
-
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(slots=True)
@@ -74,7 +56,8 @@ class Change:
     """Changes of one block. `late`: text to add after the last character that the wire has sent of the block."""
 
     start: Start
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[tuple[int, int, str]] = field(default_factory=list)
+    """Replacements of text: offsets of the first character and after the last one, and the new text."""
     late: str = ""
     gone: bool = False
     id: str | None = None
@@ -106,18 +89,18 @@ class Change:
             return before
         made: list[str] = []
         position = 0
-        for cut in self.cuts:
-            made += (before[position : cut.start], cut.text)
-            position = cut.end
+        for start, end, new in self.cuts:
+            made += (before[position:start], new)
+            position = end
         return "".join((*made, before[position:], self.late))
 
     def moved(self, offset: int) -> int:
         """Return the new offset of a place in the text."""
         shift = 0
-        for cut in self.cuts:
-            if cut.start >= offset:
+        for start, end, new in self.cuts:
+            if start >= offset:
                 break
-            shift += len(cut.text) - (min(cut.end, offset) - cut.start)
+            shift += len(new) - (min(end, offset) - start)
         return max(offset + shift, 0)
 
     def add(self, before: Sequence[Delta], new: str) -> None:
@@ -125,24 +108,16 @@ class Change:
         old, start = text_of(before), before[0].item
         self.received = before[-1].item + len(before[-1].text)
         if self.late:
-            self.cuts.append(Cut(start, start, self.late))
+            self.cuts.append((start, start, self.late))
             self.late = ""
         if old != new:
             first = common_length(old, new)
             last = common_length(old[first:][::-1], new[first:][::-1])
-            self.cuts.append(Cut(start + first, start + len(old) - last, new[first : len(new) - last]))
+            self.cuts.append((start + first, start + len(old) - last, new[first : len(new) - last]))
 
 
-@dataclass(slots=True)
-class Made:
-    """A block that a rewriter made, with the text so far."""
-
-    start: Start
-    texts: list[str] = field(default_factory=list)
-
-    @property
-    def is_empty(self) -> bool:
-        return self.start.kind != "tool_call" and not any(self.texts)
+Made = tuple[Start, list[str]]
+"""A block that a rewriter made, with the pieces of its text so far."""
 
 
 class Changes:
@@ -168,13 +143,13 @@ class Changes:
                 elif update is not event:
                     change.id, change.name = update.id or change.id, update.name or change.name
         for block, start in begun.items():
-            self.made[block] = Made(start)
+            self.made[block] = (start, [])
         before, after = deltas_by_block(own), deltas_by_block(out)
         late: list[tuple[Change, str]] = []
         for block in dict.fromkeys((*before, *after)):
             new = text_of(after.get(block, ()))
             if block in self.made:
-                self.made[block].texts.append(new)
+                self.made[block][1].append(new)
             elif block in self.by_block and block in before:
                 self.by_block[block].add(before[block], new)
             elif block in self.by_block and new:
@@ -214,7 +189,7 @@ class Changes:
                 made[name] = change.patched(listed)
         return made
 
-    def _change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
+    def change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
         """Return the member with the text of a part, and the change of that text, if there is one."""
         changes = ((name, self.by_place.get(f"{place}/{name}")) for name in ("text", "refusal"))
         found = ((name, one) for name, one in changes if one is not None and one.has_cuts and isinstance(part, dict))
@@ -222,20 +197,15 @@ class Changes:
 
     def part(self, part: Json, place: str) -> Json:
         """Return a part of a message or of reasoning with the changes."""
-        name, change = self._change_of(part, place)
+        name, change = self.change_of(part, place)
         return part if change is None else _patched_text(mapping(part), name, change)
-
-    def is_emptied(self, part: Json, place: str) -> bool:
-        """Return True if all text of a part was removed."""
-        name, change = self._change_of(part, place)
-        return change is not None and bool(change.cuts) and mapping(part).get(name) == ""
 
 
 def _patched_text(source: Mapping[str, Json], name: str, change: Change) -> dict[str, Json]:
     """Return an object whose member `name` is a whole text with the changes, and with moved annotations."""
     made = {**source, name: change.patched(text(source.get(name)) or "")}
-    if isinstance(source.get("annotations"), list):
-        made["annotations"] = [_moved(one, change) for one in source["annotations"]]  # type: ignore[union-attr]
+    if isinstance(annotations := source.get("annotations"), list):
+        made["annotations"] = [_moved(one, change) for one in annotations]
     if source.get("logprobs"):
         made["logprobs"] = []
     return made
@@ -250,14 +220,8 @@ def _moved(annotation: Json, change: Change) -> Json:
 
 def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
     """Return a call with its new ids and name."""
-    made = dict(item)
-    if change.id is not None:
-        made["call_id"] = change.id
-    if change.item_id is not None and "id" in made:
-        made["id"] = change.item_id
-    if change.name is not None:
-        made["name"] = change.name
-    return made
+    new = {"call_id": change.id, "id": change.item_id if "id" in item else None, "name": change.name}
+    return {**item, **{name: value for name, value in new.items() if value is not None}}
 
 
 def _separate_id(item: Mapping[str, Json], change: Change, others: Collection[str]) -> str | None:
@@ -275,27 +239,25 @@ def _digest(seed: str) -> str:
     return hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:50]
 
 
-# --- new items --------------------------------------------------------------------------------------------------------
-
-
-def _made_item(block: Made, ordinal: int) -> dict[str, Json]:
-    """Return the complete item of a block that a rewriter made."""
-    start, words = block.start, "".join(block.texts)
+def _made_item(block: Made, ordinal: int) -> dict[str, Json] | None:
+    """Return the complete item of a block that a rewriter made; None for text without a character."""
+    start, words = block[0], "".join(block[1])
+    if start.kind != "tool_call" and not words:
+        return None
     digest = _digest(f"{ordinal}/{start.block}/{start.id}/{start.name}/{words}")
     if start.kind == "tool_call":
         prefix, kind = ("ctc", "custom_tool_call") if start.form == "custom" else ("fc", "function_call")
         given = dump(start.input).decode() if start.input is not None and not words else words
-        head: dict[str, Json] = {"id": f"{prefix}_{digest}", "type": kind, "status": "completed"}
-        return {**head, "call_id": start.id or "", "name": start.name or "", CALLS[kind][0]: given}
-    if start.kind == "reasoning":
-        content: list[Json] = [{"type": "reasoning_text", "text": words}]
-        return {"id": f"rs_{digest}", "type": "reasoning", "status": "completed", "summary": [], "content": content}
-    if start.kind == "refusal":
-        content = [{"type": "refusal", "refusal": words}]
+        more: dict[str, Json] = {"call_id": start.id or "", "name": start.name or "", CALLS[kind][0]: given}
+    elif start.kind == "reasoning":
+        prefix, kind = "rs", "reasoning"
+        more = {"summary": [], "content": [{"type": "reasoning_text", "text": words}]}
     else:
-        content = [{"type": "output_text", "text": words, "annotations": [], "logprobs": []}]
-    message: dict[str, Json] = {"id": f"msg_{digest}", "type": "message", "status": "completed", "role": "assistant"}
-    return {**message, "content": content}
+        prefix, kind = "msg", "message"
+        shown: dict[str, Json] = {"type": "output_text", "text": words, "annotations": [], "logprobs": []}
+        refused: dict[str, Json] = {"type": "refusal", "refusal": words}
+        more = {"role": "assistant", "content": [refused if start.kind == "refusal" else shown]}
+    return {"id": f"{prefix}_{digest}", "type": kind, "status": "completed", **more}
 
 
 def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Json]]:
@@ -320,25 +282,24 @@ def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Jso
     yield {"type": "response.output_item.done", "output_index": index, "item": dict(item)}
 
 
-# --- members of the response ------------------------------------------------------------------------------------------
-
 _CUT_SHORT: dict[Ending, str] = {"length": "max_output_tokens", "filtered": "content_filter"}
 _STATES = frozenset({"failed", "cancelled", "incomplete"})
 
 
-def _with_finish(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
-    """Return a response with another finish reason, which may be a word of any API. Most words mean `completed`."""
+def _with_finish(response: dict[str, Json], own: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+    """Return a response with the last finish reason of `out`, unless the upstream sent it.
+
+    The reason may be a word of any API. Most words mean `completed`.
+    """
+    last = next((event for event in reversed(out) if type(event) is Finish), None)
+    if last is None or any(event is last for event in own):
+        return response
+    reason = last.reason
     if (why := _CUT_SHORT.get(ending(reason))) is not None:
         return {**response, "status": "incomplete", "incomplete_details": {"reason": why}}
     if reason in _STATES:
         return {**response, "status": reason}
     return {**response, "status": "completed", "incomplete_details": None}
-
-
-def _new_finish(own: Sequence[Event], out: Sequence[Event]) -> Finish | None:
-    """Return the last finish reason of `out`; None if the upstream sent it."""
-    last = next((event for event in reversed(out) if type(event) is Finish), None)
-    return None if any(event is last for event in own) else last
 
 
 def _with_output(response: dict[str, Json], output: list[Json]) -> dict[str, Json]:
@@ -364,16 +325,10 @@ class WholeWriter(BodyWriter):
                     change.item_id = change.item_id or _separate_id(item, change, seen)
                 seen.add(text(item.get("id")) or "")
             changed = _with_output(changed, list(_whole_output(listed, changes, out)))
-        if (finish := _new_finish(events, out)) is not None:
-            changed = _with_finish(changed, finish.reason)
+        changed = _with_finish(changed, events, out)
         if (id_ := reply_id_of(out)) is not None and "id" in document:
             changed["id"] = id_
         return changed
-
-
-def _item_id(document: Mapping[str, Json]) -> str:
-    """Return the id of the item in `response.output_item.added` and `.done`; empty without one."""
-    return text(mapping(document.get("item")).get("id")) or ""
 
 
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
@@ -384,13 +339,13 @@ def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]
         if not isinstance(event, (Start, Delta)) or event.block in seen:
             continue
         block, known = changes.made.get(event.block), changes.by_block.get(event.block)
-        start = block.start if block is not None else known.start if known is not None else None
+        start = block[0] if block is not None else known.start if known is not None else None
         if start is None or (isinstance(event, Start) and start.kind in _TEXTS and start.form != "opaque"):
             continue  # an item is placed at its first text
         seen.add(event.block)
         if block is not None:
-            if not block.is_empty:
-                yield _made_item(block, ordinal)
+            if (made := _made_item(block, ordinal)) is not None:
+                yield made
                 ordinal += 1
         elif start.wire_index is not None:
             while position <= start.wire_index and position < len(listed):
@@ -414,7 +369,8 @@ def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
     for name in ("content", "summary"):
         parts = now.get(name)
         if isinstance(parts, list):
-            kept = [part for n, part in enumerate(parts) if not changes.is_emptied(part, f"{place}/{name}/{n}")]
+            found = [(part, *changes.change_of(part, f"{place}/{name}/{n}")) for n, part in enumerate(parts)]
+            kept = [part for part, own, one in found if not (one and one.cuts and mapping(part).get(own) == "")]
             dropped = dropped or len(kept) < len(parts)
             now[name] = list(kept)
     empty = dropped and text(item.get("type")) not in CALLS and not now.get("content") and not now.get("summary")
@@ -433,7 +389,7 @@ _DELTAS: dict[Kind, str] = {
 _ITEM_EVENT = b"response.output_item."
 
 
-class StreamWriter:
+class StreamWriter(ReplyWriter):
     def __init__(self) -> None:
         self._changes = Changes()
         self._places: dict[int, int] = {}
@@ -486,7 +442,7 @@ class StreamWriter:
         if index not in self._places:
             self._places[index] = self._number(index)
             self._taken.add(self._places[index])
-            self._ids[index] = _item_id(document)
+            self._ids[index] = text(mapping(document.get("item")).get("id")) or ""
             self._by_id.setdefault(self._ids[index], index)
         (self._open.add if begins else self._open.discard)(index)
         return self._places[index]
@@ -503,7 +459,7 @@ class StreamWriter:
     def _index(self, document: Mapping[str, Json]) -> int | None:
         """Return the number of the item of an event, by its id if it has no number; None for an unknown id."""
         index = number(document.get("output_index"))
-        return self._by_id.get(_item_id(document)) if index is None else index
+        return self._by_id.get(text(mapping(document.get("item")).get("id")) or "") if index is None else index
 
     def _document(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = frame_document(frame)
@@ -638,10 +594,9 @@ class StreamWriter:
         listed = response.get("output")
         if isinstance(listed, list) and (listed or not self._places):
             response = _with_output(response, self._output(listed))
-        if (finish := _new_finish(own, out)) is None:
-            return self._numbered({**document, "response": response}, frame)
-        response = _with_finish(response, finish.reason)
-        return self._numbered({**document, "type": f"response.{response['status']}", "response": response}, frame)
+        finished = _with_finish(response, own, out)
+        renamed = {"type": f"response.{finished['status']}"} if finished is not response else {}
+        return self._numbered({**document, **renamed, "response": finished}, frame)
 
     def _output(self, listed: Sequence[Json]) -> list[Json]:
         """Return the items of the whole response, in the order of their numbers in the stream."""
@@ -668,28 +623,24 @@ class StreamWriter:
             start = change.start
             index = start.wire_index if start.wire_index is not None else -1
             if index not in self._open or start.kind not in _DELTAS:
-                self._changes.made.setdefault(start.block, Made(start)).texts.append(words)
+                self._changes.made.setdefault(start.block, (start, []))[1].append(words)
                 continue
             change.late += words
-            custom = start.kind == "tool_call" and start.form == "custom"
-            made: dict[str, Json] = {
-                "type": "response.custom_tool_call_input.delta" if custom else _DELTAS[start.kind],
-                "item_id": self._ids.get(index, ""),
-                "output_index": self._places[index],
-            }
-            if "/summary/" in start.pointer:
-                made["type"] = "response.reasoning_summary_text.delta"
+            kind, name = _DELTAS[start.kind], "content_index"
+            if start.kind == "tool_call" and start.form == "custom":
+                kind = "response.custom_tool_call_input.delta"
+            elif "/summary/" in start.pointer:
+                kind, name = "response.reasoning_summary_text.delta", "summary_index"
+            place: dict[str, Json] = {"item_id": self._ids.get(index, ""), "output_index": self._places[index]}
             if start.kind != "tool_call":
-                name = "summary_index" if "/summary/" in start.pointer else "content_index"
-                made[name] = int(start.pointer.rsplit("/", 2)[1])
-            yield self._numbered({**made, "delta": words}, None)
+                place[name] = int(start.pointer.rsplit("/", 2)[1])
+            yield self._numbered({"type": kind, **place, "delta": words}, None)
 
     def _flush(self) -> Iterator[bytes]:
         """Yield the events of the new items."""
         made, self._changes.made = self._changes.made, {}
         for block in made.values():
-            if not block.is_empty:
-                item = _made_item(block, len(self._places) + len(self._made))
+            if (item := _made_item(block, len(self._places) + len(self._made))) is not None:
                 place = max(self._taken, default=-1) + 1
                 self._taken.add(place)
                 self._made.append((place, item))

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import orjson
 
-from wirelint.events import Done, Event, Frame, Other, ReplyMeta, StreamViolation
+from wirelint.events import Done, Event, Failure, Frame, Other, ReplyMeta, StreamViolation, Usage
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Arguments, Json, Request, Role, ToolChoice
+from wirelint.model import FaultKind, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
 IGNORED = frozenset(
@@ -86,11 +86,6 @@ def result_text(content: Json) -> str:
         if data is not None:
             lines.append(data if isinstance(data, str) else compact(data))
     return "\n".join(lines)
-
-
-def arguments_of(given: Json) -> Arguments:
-    """Return the arguments of a call: JSON text, or a value that some servers send in its place."""
-    return Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
 
 
 def tool_choice(choice: Json) -> ToolChoice:
@@ -164,9 +159,9 @@ def words_of(value: Json) -> str:
     return compact(value)
 
 
-def is_misshapen(value: Json) -> bool:
-    """Return True if a value is a non-empty object or array where the API has text."""
-    return bool(value) and isinstance(value, (dict, list))
+def misshapen_text(value: Json) -> str:
+    """Return the kind of an opaque part for a non-empty object or array where the API has text; "" for other values."""
+    return misshapen(value) if value and isinstance(value, (dict, list)) else ""
 
 
 Reading: TypeAlias = tuple[list[tuple[dict[str, Json], Frame]], bool, list[Event]]
@@ -281,14 +276,20 @@ class ReplyReader(ABC):
         """Number of blocks so far, which is the number of the next one."""
         self.out: list[Event] = []
         """The events of the current frame. `read_document` returns more of them, or appends to this list."""
+        self.frame = Frame(0, b"", None, None)
+        """The frame of the current document."""
+        self.is_alone = False
+        """True if no other document is in the frame."""
         self._head: tuple[str | None, str | None] = (None, None)
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
         documents, done, self.out = self.documents.read(frame)
+        self.is_alone = len(documents) == 1
         for document, place in documents:
-            self.out += self.read_document(document, place, alone=len(documents) == 1)
+            self.frame = place
+            self.out += self.read_document(document)
         if not documents and frame.data:
             self.out.extend(self.read_undecoded(frame))
         if done and self.has_done_marker:
@@ -305,16 +306,25 @@ class ReplyReader(ABC):
         self.count += 1
         return self.count - 1
 
-    def meta(self, id_: str | None, model: str | None, frame: Frame) -> Iterable[Event]:
+    def violation(self, kind: FaultKind, detail: str) -> StreamViolation:
+        return StreamViolation(kind, detail, self.frame)
+
+    def failure(self, error: Json) -> Iterable[Event]:
+        return (Failure(error, self.frame),) if error is not None else ()
+
+    def usage(self, counts: Json) -> Iterable[Event]:
+        return (Usage(counts, self.frame),) if isinstance(counts, dict) and counts else ()
+
+    def meta(self, id_: str | None, model: str | None) -> Iterable[Event]:
         """Return the id and the model of the reply, unless an earlier event had the same; many APIs repeat them."""
         if (id_, model) == self._head or not (id_ or model):
             return ()
         self._head = (id_, model)
-        return (ReplyMeta(id_, model, frame),)
+        return (ReplyMeta(id_, model, self.frame),)
 
     @abstractmethod
-    def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
-        """Return the events of a document. `alone`: no other document is in its frame."""
+    def read_document(self, document: dict[str, Json]) -> Iterable[Event]:
+        """Return the events of a document."""
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         """Return the events of data without a document."""
@@ -368,29 +378,23 @@ def error_of(document: Mapping[str, Json]) -> Json:
     return error if error not in ({}, "", False) else None
 
 
-# --- the description of an API ----------------------------------------------------------------------------------------
-
-
-class ReplyWriter(Protocol):
-    """Writer of one reply: events to bytes. It numbers calls and content blocks, so it must see every frame, in order."""
+class ReplyWriter:
+    """Writer of one reply: events to bytes. It must see every frame, in order. This base class changes nothing."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are
-        equal."""
-        ...
+        """Return the bytes of a frame after its `events` were replaced by `out`: `frame.raw` itself if they are equal."""
+        return frame.raw
 
     def close(self, out: Sequence[Event]) -> bytes:
         """Return the bytes of events after the last frame, or of removed frames."""
-        ...
+        return b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ApiSpec:
     """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
 
     name: str
-    paths: re.Pattern[str] = re.compile("")
-    """Paths at which the API is served. Default: any path; then the body decides."""
     claims: Callable[[str, Mapping[str, str], Mapping[str, Json]], bool]
     """Return True if a POST of a JSON object (path, headers, body) belongs to this API."""
     claims_reply: Callable[[Mapping[str, Json]], bool]
@@ -400,6 +404,9 @@ class ApiSpec:
     reply_reader: Callable[..., ReplyReader]
     stream_writer: Callable[[], ReplyWriter]
     whole_writer: Callable[[], ReplyWriter]
+    _: KW_ONLY
+    paths: re.Pattern[str] = re.compile("")
+    """Paths at which the API is served. Default: any path; then the body decides."""
     claims_other: Callable[[str, str, Mapping[str, str], Json], bool] = lambda _method, _path, _headers, _body: False
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"

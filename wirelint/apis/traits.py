@@ -205,9 +205,6 @@ def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
     return total - hidden if total is not None and isinstance(hidden, int) else total
 
 
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
 def is_raw(api: str, request: Request | None) -> bool:
     """Return True if the reply is the model's text with its template's markup, which no server parses for the client."""
     if traits(api).is_raw:

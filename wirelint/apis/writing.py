@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
+from wirelint.apis.reading import ReplyWriter
 from wirelint.events import REPEATED, CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start, StreamViolation
 from wirelint.jsonvalues import decode_object
 from wirelint.model import Json
@@ -157,7 +158,7 @@ def patched_entries(
     return [*made, *(entry for entry in source if not isinstance(entry, dict))]
 
 
-class BodyWriter(ABC):
+class BodyWriter(ReplyWriter, ABC):
     """Base class of the writers of whole bodies: it patches the document of the body's only frame."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
@@ -169,6 +170,3 @@ class BodyWriter(ABC):
     @abstractmethod
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         """Return the document with its `events` replaced by `out`."""
-
-    def close(self, out: Sequence[Event]) -> bytes:
-        return b""  # nothing follows a whole body

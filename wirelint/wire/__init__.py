@@ -10,32 +10,15 @@ from collections.abc import Mapping
 
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
-from wirelint.wire.aws_eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
-from wirelint.wire.json_bodies import (
-    BLANKS,
-    BOM,
-    TYPES,
-    ArrayStream,
-    Framer,
-    Framing,
-    JsonLines,
-    WholeBody,
-    looks_like_array,
-)
-from wirelint.wire.sse import EventStream
-
-__all__ = [
-    "ArrayStream",
-    "EventStream",
-    "Framer",
-    "Framing",
-    "JsonLines",
-    "MessageStream",
-    "Sniffer",
-    "WholeBody",
-    "looks_like_events",
-]
-
+from wirelint.wire.aws_eventstream import CONTENT_TYPE, looks_like_messages
+from wirelint.wire.aws_eventstream import MessageStream as MessageStream
+from wirelint.wire.json_bodies import BLANKS, BOM, TYPES, looks_like_array
+from wirelint.wire.json_bodies import ArrayStream as ArrayStream
+from wirelint.wire.json_bodies import Framer as Framer
+from wirelint.wire.json_bodies import Framing as Framing
+from wirelint.wire.json_bodies import JsonLines as JsonLines
+from wirelint.wire.json_bodies import WholeBody as WholeBody
+from wirelint.wire.sse import EventStream as EventStream
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _STREAMED = TYPES | {CONTENT_TYPE}

@@ -99,14 +99,8 @@ class WholeBody(Framer):
         return [Frame(0, rest, None, rest.removeprefix(BOM).decode("utf-8", "replace"))] if rest else []
 
 
-TYPES = frozenset({
-    "application/x-ndjson",
-    "application/ndjson",
-    "application/jsonl",
-    "application/x-jsonlines",
-    "application/jsonlines",
-    "application/stream+json",
-})  # fmt: skip
+_TYPES = ("x-ndjson", "ndjson", "jsonl", "x-jsonlines", "jsonlines", "stream+json")
+TYPES = frozenset(f"application/{name}" for name in _TYPES)
 """Content types that declare JSON lines."""
 
 
