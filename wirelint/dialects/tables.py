@@ -125,9 +125,9 @@ def load(file: str) -> dict[str, Table]:
     return {name: Table(data, _COMMON | parts, templates) for name, data in document.items()}
 
 
-def table(module: str, family: str) -> Table:
-    """Return the table of a family that the module `module` (its `__name__`) reads."""
-    return load(module.rpartition(".")[2])[family]
+def tables(module: str, *families: str) -> list[Table]:
+    """Return the tables of families that the module `module` (its `__name__`) reads."""
+    return [load(module.rpartition(".")[2])[family] for family in families]
 
 
 def files() -> list[str]:
