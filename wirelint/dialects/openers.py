@@ -223,11 +223,6 @@ def _full(opener: Opener) -> str:
 # -- properties of openers ---------------------------------------------------------------------------------------------
 
 
-def has_name(opener: Opener) -> bool:
-    """Return True if an opener contains the name of a tool."""
-    return NAME in opener
-
-
 def length(opener: Opener) -> int:
     """Return the largest number of characters that an opener can have."""
     return sum(_forms(piece).longest for piece in opener)
@@ -365,9 +360,9 @@ class OpenerIndex:
         self._cues = sorted({cue for group in self._searched for cue in group.cues})
         self._literal = [group.pattern for kind, group in groups if kind is None and not group.named]
         held = dict.fromkeys((*self.openers, *more))
-        plain = [opener for opener in held if not has_name(opener)]
+        plain = [opener for opener in held if NAME not in opener]
         self._cuts = [_cut_of(kind, some) for kind, some in _by_kind(plain).items()]
-        self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+        self._named_cuts = [_named_cut(opener) for opener in held if NAME in opener]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
 
@@ -412,8 +407,8 @@ class OpenerIndex:
 
 
 def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    yield from _plain_groups(kind, [opener for opener in openers if not has_name(opener)])
-    for opener in filter(has_name, openers):
+    yield from _plain_groups(kind, [opener for opener in openers if NAME not in opener])
+    for opener in (opener for opener in openers if NAME in opener):
         yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
 
 
@@ -475,10 +470,9 @@ def _filtered(openers: Iterable[Opener]) -> str:
             tame.setdefault(lead, []).append(opener)
     if len(tame) < _LEAD:
         return full_pattern(openers)
-    options = [
-        rf"(?={_GAP}{{0,{_LONGEST_GAP}}}{any_of(tame)}){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"
-    ]
-    return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
+    led = full_pattern(dict.fromkeys(itertools.chain(*tame.values())))
+    tail = f"|{full_pattern(wild)}" if wild else ""
+    return rf"(?:(?={_GAP}{{0,{_LONGEST_GAP}}}{any_of(tame)}){led}{tail})"
 
 
 # -- openers that the end of the text cuts off -------------------------------------------------------------------------
