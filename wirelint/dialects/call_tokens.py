@@ -245,8 +245,8 @@ def read_kimi(reader: Reader, position: int) -> Reading:
         section = _Section(token.end(), start=token.start(), barred="|" in token[0])
         if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
             return None
-        at = token.start()
-        while here := reader.match(_K2.token, at):
+        section.end = token.start()
+        while here := reader.follow(_K2.token, section.end):
             reader.work += len(here[0])
             section.end = here.end()
             match _kind(here):
@@ -258,7 +258,6 @@ def read_kimi(reader: Reader, position: int) -> Reading:
                     _read_call(reader, section, only_with_header=True)
                 case "section_end":
                     break
-            at = reader.space(section.end)
         return _finish(reader, section)
     stripped = reader.match(_K2.stripped, position)
     return _read_stripped(reader, stripped) if stripped is not None else None

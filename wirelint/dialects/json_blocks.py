@@ -376,11 +376,9 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
         return reader.block("", start, found.end)
     if grammar.closed_only and not (found.closed or cut):
         return None
-    if grammar.tier == "generic" and not reader.declares_any(calls):
-        whole = found.closed and found.canonical and all(call.complete for call in calls)
-        if not whole:
-            return None
-    return reader.block(grammar.dialect, start, found.end, calls, grammar.tier)
+    whole = found.closed and found.canonical and all(call.complete for call in calls)
+    counts = grammar.tier != "generic" or whole or reader.declares_any(calls)
+    return reader.block(grammar.dialect, start, found.end, calls, grammar.tier) if counts else None
 
 
 def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) -> bool:

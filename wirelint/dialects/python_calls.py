@@ -531,15 +531,6 @@ class _Values:
             at = self._separated(end, closer)
         return at + 1
 
-    def _list(self, position: int, depth: int) -> tuple[list[Json], int]:
-        found: list[Json] = []
-        at = self.reader.space(position + 1)
-        while self.reader.char(at) != "]":
-            value, end = self._value(at, "]", depth, None)
-            found.append(value)
-            at = self._separated(end, "]")
-        return found, at + 1
-
     def _separated(self, position: int, closer: str) -> int:
         at = self.reader.space(position)
         sign = self.reader.char(at)
@@ -568,7 +559,13 @@ class _Values:
                 inner: dict[str, Json] = {}
                 return inner, self.read_object(at, inner, depth + 1)
             case "[":
-                return self._list(at, depth + 1)
+                items: list[Json] = []
+                at = reader.space(at + 1)
+                while reader.char(at) != "]":
+                    item, end_of_item = self._value(at, "]", depth + 1, None)
+                    items.append(item)
+                    at = self._separated(end_of_item, "]")
+                return items, at + 1
             case '"' | "'":
                 return self._quoted(at)
             case _:

@@ -131,8 +131,9 @@ def look(text: str, tools: Sequence[Tool] = (), start: int = 0, *, over: bool = 
     for view in views(text, over=over):
         seen = _read_view(Reader(view, tools, over=over), start)
         if view.decoded:
-            blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
-            escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
+            # Only markup that was escaped itself counts, not that with an escape inside a value.
+            blocks = tuple(one for one in seen.blocks if _is_escaped(text, one.start, one.end))
+            escaped = seen.open is None or _is_escaped(text, seen.open, len(text))
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
         if view.joined:
             # In no complete block: a turn token that ends the last call cuts no opener.
@@ -246,9 +247,8 @@ def _block(view: View, found: Block) -> Block:
     return found._replace(start=view.origin(found.start), end=view.end_origin(found.end))
 
 
-def _was_escaped(text: str, block: Block) -> bool:
-    """Return True if the markup itself was escaped, and not only something inside a value."""
-    return text[block.start] in "&\\" or _ESCAPED_FRAME.match(text, block.start, block.end) is not None
+def _is_escaped(text: str, start: int, end: int) -> bool:
+    return text[start] in "&\\" or _ESCAPED_FRAME.match(text, start, end) is not None
 
 
 def _merge(found: list[Block], more: list[Block]) -> list[Block]:

@@ -60,11 +60,6 @@ class Tags:
     framed: bool = False
     cdata: bool = False
 
-    @property
-    def stops(self) -> tuple[Pattern, ...]:
-        """The patterns that end a value whose closer is missing."""
-        return (self.other_end, self.parameter, self.call_end, self.wrapper_end, self.call)
-
 
 @dataclass(slots=True)
 class Body:
@@ -146,7 +141,8 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         return
     # A value without its closer ends at the next tag, unless the closer may still arrive.
     coming = end is None and not reader.over
-    stop = None if coming else reader.first(tags.stops, start)
+    stops = (tags.other_end, tags.parameter, tags.call_end, tags.wrapper_end, tags.call)
+    stop = None if coming else reader.first(stops, start)
     if stop is None:
         body.cut_off(reader.size)
         return
@@ -259,9 +255,8 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     if tool is None and (body.cut or not ended or (body.empty and not wrapped)):
         reader.dead[tags] = body.end
         return False
-    if body.empty and not body.cut and not (ended and (wrapped or canonical)):
-        return False
-    return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
+    counts = not body.empty or body.cut or (ended and (wrapped or canonical))
+    return counts and run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
 
 
 _CHANNELS = ("analysis", "commentary", "final")
