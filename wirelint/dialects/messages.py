@@ -131,13 +131,6 @@ _CODE_KEYS = ("code", "script", "source", "input", "query")
 _LONGEST_CODE = 100_000
 
 
-@dataclass(slots=True)
-class _Objects(Calls):
-    """JSON calls joined by semicolons. `cut`: the text ends in the last call."""
-
-    cut: bool = False
-
-
 def read_llama(reader: Reader, position: int) -> Reading:
     if tag := reader.match(_LLAMA.tag, position):
         return _read_tag(reader, tag)
@@ -148,20 +141,20 @@ def read_llama(reader: Reader, position: int) -> Reading:
     at = reader.space(position)
     if _LLAMA.named(reader, "head", at) is None:
         return None
-    read = _read_objects(reader, at)
+    read, cut = _read_objects(reader, at)
     reader.dead["llama3_json"] = read.end
-    whole = read.calls[:-1] if read.cut else read.calls
+    whole = read.calls[:-1] if cut else read.calls
     counts = read.calls and all(reader.fits(call) and call.complete for call in whole) and reader.concludes(read.end)
     return reader.block("llama3_json", position, read.end, read.calls, "weak") if counts else None
 
 
-def _read_objects(reader: Reader, position: int) -> _Objects:
-    read, at = _Objects(position), position
+def _read_objects(reader: Reader, position: int) -> tuple[Calls, bool]:
+    """Return JSON calls joined by semicolons, and whether the text ends in the last one."""
+    read, at = Calls(position), position
     while reader.char(at) == "{":
         decoded = reader.json(at)
         if decoded.failed:
-            _read_damaged(reader, at, read)
-            break
+            return read, _read_damaged(reader, at, read)
         calls, _ = calls_of(reader, decoded.value)
         if not calls or not _gives_arguments(reader, decoded.value, calls):
             break
@@ -171,21 +164,23 @@ def _read_objects(reader: Reader, position: int) -> _Objects:
         if joint is None:
             break
         at = joint.end()
-    return read
+    return read, False
 
 
-def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
-    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off."""
+def _read_damaged(reader: Reader, at: int, read: Calls) -> bool:
+    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off.
+
+    Return True for such a call.
+    """
     end = reader.stop(reader.next(_LLAMA.turn_end, at))
     repaired = reader.repair(at, end)
     calls = calls_of(reader, repaired.value)[0] if repaired is not None and repaired.missing <= 1 else []
     if repaired is not None and calls and _gives_arguments(reader, repaired.value, calls):
         read.calls += calls
         read.end = repaired.end
-        return
+        return False
     head = reader.match(_LLAMA.written_head, at)
-    if head is not None:
-        read.cut = not read.add(reader.call(head["name"], None, complete=False), end)
+    return head is not None and not read.add(reader.call(head["name"], None, complete=False), end)
 
 
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
@@ -198,7 +193,8 @@ def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bo
 
 def _read_tag(reader: Reader, tag: Match) -> Reading:
     at = reader.space(tag.end())
-    if (read := _read_objects(reader, at)).calls:
+    read, _ = _read_objects(reader, at)
+    if read.calls:
         return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
     run = Calls(at)
     # Calls of built-in tools, written as methods: `brave_search.call(query="tides")`.

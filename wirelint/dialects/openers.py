@@ -4,7 +4,7 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
-    \Ecommentary[ \t]{0,2}to=              `\E`: right after the end of a sentence
+    \Ecommentary[ \t]{0,2}to=              `\E`: right after the end of a sentence or of JSON, without a blank
     ^[ \t]{0,8}Action:                     `^`: the start of a line
     \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of the text after reasoning (`</think>`)
     <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
@@ -60,14 +60,9 @@ class Anchor(Enum):
     """A place without a length. The kind of an opener is the anchor that it begins with; None for a literal."""
 
     LINE = auto()
-    """The start of a line."""
     WORD = auto()
-    """The start of a word outside of paths, assignments and dotted names, and not in mid-sentence, that is after a word in
-    small letters or a comma. Names of roles and channels (`assistant to=…`) are exempt."""
     SENTENCE = auto()
-    """Right after the end of a sentence or of JSON, without a blank."""
     TEXT = auto()
-    """The start of the text, or of the text after reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +157,11 @@ def _pieces(atom: re.Match[str], inner: list[Opener], quantifier: re.Match[str] 
 
 
 def word_start(first: str = "") -> str:
-    """Return the pattern source of the start of a word. `first`: its first character, if that is matched already."""
+    """Return the pattern source of the start of a word. `first`: its first character, if that is matched already.
+
+    Not inside paths, assignments and dotted names, nor in mid-sentence, that is after a word in small letters or a comma.
+    Names of roles and channels (`assistant to=…`) may precede it.
+    """
     inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,] {first})"
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 

@@ -143,8 +143,5 @@ def tables(module: str, *families: str) -> list[Table]:
 
 def files() -> list[str]:
     """Return the names of all table files without the extension."""
-    return sorted(
-        file.name.removesuffix(".toml")
-        for file in resources.files(__package__).iterdir()
-        if file.name.endswith(".toml")
-    )
+    names = (file.name for file in resources.files(__package__).iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))

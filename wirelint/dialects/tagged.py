@@ -202,8 +202,6 @@ def unframed(reader: Reader, start: int, end: int) -> str:
 
 
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
-
-
 _VERBATIM = Tags(
     _QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, _QWEN.parameter_end
 )

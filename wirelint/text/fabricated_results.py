@@ -149,8 +149,6 @@ _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _SPARK = re.compile(r"[<\[\]\n]")
-
-
 _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
