@@ -1,20 +1,30 @@
-"""Special tokens around a tool's name and its arguments: DeepSeek, PLaMo, Qwen-Agent, InternLM, Inkling, Kimi."""
+"""Special tokens around a tool's name and its arguments, and functions that OpenAI's models address in plain text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_blocks import read_arguments, read_calls, read_enclosed
+from wirelint.dialects.json_blocks import (
+    Arguments,
+    Keys,
+    calls_of,
+    read_arguments,
+    read_calls,
+    read_enclosed,
+    whole_value,
+)
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
-from wirelint.dialects.tables import table
+from wirelint.dialects.tables import tables
 from wirelint.model import Json
 
+_DEEPSEEK, _PLAMO, _QWEN_AGENT, _INTERNLM = tables(__name__, "deepseek", "plamo", "qwen_agent", "internlm")
+_INKLING, _K2, _K3 = tables(__name__, "inkling", "kimi", "kimi_k3")
+_HARMONY, _FUNCTIONS = tables(__name__, "harmony", "functions_leak")
 _WORD = re.compile(r"[a-z]+")
 
-_DEEPSEEK = table(__name__, "deepseek")
 _TYPES = frozenset({"function", "custom", "tool"})
 
 
@@ -30,8 +40,7 @@ def read_deepseek(reader: Reader, position: int) -> Reading:
     if token is None or not _is_deepseek(reader, token):
         return None
     section = _DeepSeekCalls(position)
-    at = position
-    while here := reader.match(_DEEPSEEK.token, at):
+    while here := reader.follow(_DEEPSEEK.token, section.end):
         section.end = here.end()
         match _token_kind(here):
             case "calls_begin" | "calls":
@@ -40,7 +49,6 @@ def read_deepseek(reader: Reader, position: int) -> Reading:
                 _read_deepseek_call(reader, section, begun=True)
             case "calls_end":
                 break
-        at = reader.space(section.end)
     return reader.block("deepseek_v3" if section.fenced else "deepseek_v3_1", position, section.end, section.calls)
 
 
@@ -48,9 +56,10 @@ def _is_deepseek(reader: Reader, token: Match) -> bool:
     """Return True unless the token is Kimi K2's (`<|tool_call_begin|>`) or Step 3's, which only the bytes around show."""
     if reader.match(_DEEPSEEK.step_after, token.start()):
         return False
-    if _token_kind(token) not in ("call_begin", "call_end"):
+    kind = _token_kind(token)
+    if kind not in ("call_begin", "call_end"):
         return True
-    if _token_kind(token) == "call_begin":
+    if kind == "call_begin":
         before = reader.open
         if leads := reader.match(_DEEPSEEK.leads_to, token.start()):
             return bool(leads["sep"] == "sep")
@@ -81,13 +90,12 @@ def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool)
             section.add(reader.call(first, None, complete=False), edge)
         return
     section.end = separator.end()
+    name = reader.match(_DEEPSEEK.name, section.end) if first in _TYPES else None
     if first not in _TYPES:
         _read_deepseek_body(reader, first, section)
+    elif reader.open:  # the name is still to come, or may go on
         return
-    name = reader.match(_DEEPSEEK.name, section.end)
-    if reader.open:  # the name is still to come, or may go on
-        return
-    if name is not None and (
+    elif name is not None and (
         "\n" in name["space"]
         or reader.char(name.end()) in ("", "{", "<")
         or reader.match(_DEEPSEEK.ticks, name.end()) is not None
@@ -102,15 +110,11 @@ def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool)
 def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> None:
     at = reader.space(section.end)
     fence = reader.match(_DEEPSEEK.fence, at)
-    if fence is not None:
-        at = reader.space(fence.end())
+    at = reader.space(fence.end()) if fence is not None else at
     section.fenced = fence is not None if section.fenced is None else section.fenced
     arguments = read_arguments(reader, at, _DEEPSEEK.token, starts='{["', to_stop=True)
     end = arguments.end if fence is None else reader.after(_DEEPSEEK.fence_end, arguments.end)
     section.add(reader.call(name, arguments.value, complete=arguments.complete), end)
-
-
-_PLAMO = table(__name__, "plamo")
 
 
 def read_plamo(reader: Reader, position: int) -> Reading:
@@ -118,8 +122,7 @@ def read_plamo(reader: Reader, position: int) -> Reading:
         return None
     run = Calls(position)
     name: str | None = None
-    at = position
-    while here := reader.match(_PLAMO.token, at):
+    while here := reader.follow(_PLAMO.token, run.end):
         run.end = here.end()
         _, kind, _, part, *_ = _WORD.findall(here[0])
         if kind == "begin" and part == "name":
@@ -129,25 +132,18 @@ def read_plamo(reader: Reader, position: int) -> Reading:
             name = written[1] if written else None
             run.end = written.end() if written else run.end
         elif kind == "begin" and part == "arguments":
-            at = reader.space(run.end)
-            constraint = reader.match(_PLAMO.constraint, at) or reader.match(_PLAMO.bare_type, at)
-            arguments = read_arguments(reader, constraint.end() if constraint else at, _PLAMO.token)
+            at = reader.past(reader.space(run.end), _PLAMO.constraint, _PLAMO.bare_type)
+            arguments = read_arguments(reader, at, _PLAMO.token)
             complete = arguments.complete and name is not None
             run.add(reader.call(name or "", arguments.value, complete=complete), arguments.end)
             name = None
         elif kind == "end" and part == "requests":
             break
-        at = reader.space(run.end)
     else:
         run.end = reader.past(run.end, _PLAMO.cut_token)
     if name is not None:
         run.calls.append(reader.call(name, None, complete=False))
     return reader.block("plamo3", position, run.end, run.calls)
-
-
-# -- qwen_agent --------------------------------------------------------------------------------------------------------
-
-_QWEN_AGENT = table(__name__, "qwen_agent")
 
 
 def read_qwen_agent(reader: Reader, position: int) -> Reading:
@@ -169,12 +165,8 @@ def read_qwen_agent(reader: Reader, position: int) -> Reading:
     if not known and not reader.ended(at):
         reader.dead["qwen_agent_flower"] = run.end
         return None
-    return reader.block(
-        "qwen_agent_flower", position, reader.past(run.end, _QWEN_AGENT.result, _QWEN_AGENT.cut), run.calls
-    )
-
-
-_INTERNLM = table(__name__, "internlm")
+    end = reader.past(run.end, _QWEN_AGENT.result, _QWEN_AGENT.cut)
+    return reader.block("qwen_agent_flower", position, end, run.calls)
 
 
 def read_internlm(reader: Reader, position: int) -> Reading:
@@ -209,9 +201,6 @@ def read_internlm(reader: Reader, position: int) -> Reading:
     return reader.block("internlm2", position, reader.past(opener.end(), _INTERNLM.closer)) if marked else None
 
 
-_INKLING = table(__name__, "inkling")
-
-
 def read_inkling(reader: Reader, position: int) -> Reading:
     start = reader.match(_INKLING.start, position)
     if start is None:
@@ -234,11 +223,10 @@ def read_inkling(reader: Reader, position: int) -> Reading:
     return reader.block("inkling", position, end, run.calls)
 
 
-def _names_tool(value: Mapping[str, object]) -> bool:
+def _names_tool(value: Mapping[str, Json]) -> bool:
     return isinstance(value.get("name"), str) and ("args" in value or "arguments" in value or len(value) == 1)
 
 
-_K2 = table(__name__, "kimi")
 _HEADER_LIMIT = 160
 
 
@@ -257,8 +245,8 @@ def read_kimi(reader: Reader, position: int) -> Reading:
         section = _Section(token.end(), start=token.start(), barred="|" in token[0])
         if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
             return None
-        at = token.start()
-        while here := reader.match(_K2.token, at):
+        section.end = token.start()
+        while here := reader.follow(_K2.token, section.end):
             reader.work += len(here[0])
             section.end = here.end()
             match _kind(here):
@@ -270,7 +258,6 @@ def read_kimi(reader: Reader, position: int) -> Reading:
                     _read_call(reader, section, only_with_header=True)
                 case "section_end":
                     break
-            at = reader.space(section.end)
         return _finish(reader, section)
     stripped = reader.match(_K2.stripped, position)
     return _read_stripped(reader, stripped) if stripped is not None else None
@@ -337,10 +324,9 @@ def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
     if not section.calls and token.start() == section.start:
         floor = max(reader.floor, token.start() - _HEADER_LIMIT)
         before = _K2.header_before.search(reader.view.text[floor : token.start()])
-        if before is not None:
-            header = before["id"]
-            if reader.tool(header) is not None:
-                section.start = floor + before.start("id")
+        header = before["id"] if before is not None else ""
+        if before is not None and reader.tool(header) is not None:
+            section.start = floor + before.start("id")
     _read_arguments(reader, token.end(), header, section)
 
 
@@ -365,13 +351,10 @@ def _read_stripped(reader: Reader, stripped: Match) -> Reading:
 
 def _read_arguments(reader: Reader, start: int, header: str, section: _Section) -> None:
     at = reader.space(start)
-    section.end = start
-    value: Json = {}
-    complete = True
+    read = Arguments({}, start, complete=True)
     if reader.match(_K2.token, at) is None:  # a token: no arguments at all
-        value, section.end, complete = read_arguments(
-            reader, reader.after(_K2.fence, at), _K2.token, starts='{["', to_stop=True
-        )
+        read = read_arguments(reader, reader.after(_K2.fence, at), _K2.token, starts='{["', to_stop=True)
+    value, section.end, complete = read
     name = header
     nameless = not header or header.isdecimal() or (_K2.foreign_id.fullmatch(header) and header not in reader.tools)
     if nameless and isinstance(value, dict):
@@ -387,9 +370,6 @@ def _close_call(reader: Reader, section: _Section) -> None:
     closer = reader.match(_K2.token, reader.after(_K2.surplus, reader.space(section.end)))
     if closer is not None and _kind(closer) == "end":
         section.end = closer.end()
-
-
-_K3 = table(__name__, "kimi_k3")
 
 
 def read_kimi_k3(reader: Reader, position: int) -> Reading:
@@ -453,3 +433,237 @@ def _typed(text: str, kind: str | None) -> Json:
     except ValueError:
         repaired = jsontext.repair_whole(text.strip()) if kind in ("object", "array") else None
         return repaired.value if repaired is not None else text
+
+
+_FARTHEST = 1 << 15
+_PEOPLE = frozenset({"user", "assistant", "all", "self", "system", "developer"})
+_PARALLEL = "multi_tool_use.parallel"
+_USES = Keys("recipient_name", "parameters")
+
+
+def read_harmony(reader: Reader, position: int) -> Reading:
+    if not (reader.over or _may_address(reader, position)):
+        return None
+    header = reader.match(_HARMONY.header, position) or reader.match(_HARMONY.plain_header, position)
+    if header is None:
+        header = reader.match(_HARMONY.stripped, position)  # the server has removed the tokens
+        if header is None or _may_continue(reader, header):
+            return None
+        glued = _glued(reader, position) if header["channel"] is None else None
+        if header["channel"] is None and glued is None:
+            return None
+        at = reader.space(header.end())
+        if reader.char(at) != "{":
+            return None
+        recipient = _without_type(reader, header["before"])
+        body = _read_harmony_body(reader, at, recipient, raw=False)
+        if body.value is None and recipient != _PARALLEL and reader.tool(recipient) is None:
+            return None
+        whole = body.complete and (glued is None or glued["role"] is not None)
+        return _found(reader, position, body._replace(complete=whole), recipient, "generic")
+    return None if _may_continue(reader, header) or header["xml"] else _read_message(reader, header)
+
+
+def _may_address(reader: Reader, position: int) -> bool:
+    """Return False for a `to=` that begins no call of a declared tool: `(to=https://…` is nothing to wait for."""
+    recipient = _HARMONY.recipient.match(reader.shadow, position)
+    if recipient is None or _glued(reader, position) is not None:
+        return True
+    name, known = recipient["name"], (*reader.tools, "functions.", _PARALLEL)
+    return any(one.startswith(name) or name.startswith(one) for one in known)
+
+
+def _glued(reader: Reader, position: int) -> Match | None:
+    """Return the name of a channel before an offset, glued to the text before it."""
+    return _HARMONY.glued.search(reader.shadow[max(reader.floor, position - 32) : position])
+
+
+def _may_continue(reader: Reader, header: Match) -> bool:
+    """Return True if more of a header may come: its name is not looked up before."""
+    return reader.ended(header.end()) and not reader.over
+
+
+def _read_message(reader: Reader, header: Match) -> Reading:
+    groups = header.groupdict()
+    recipient = groups.get("after") or groups["before"]
+    if recipient in _PEOPLE:
+        return None
+    at = reader.space(header.end())
+    if recipient is not None:
+        if reader.match(_HARMONY.foreign, at):
+            return None
+        body = _read_harmony_body(reader, at, recipient, raw=groups["message"] is not None)
+        return _found(reader, _start(reader, header), body, recipient)
+    # Without a recipient the closer of calls, and a single tool that the arguments fit, decide.
+    if not header["message"] or reader.char(at) != "{":
+        return None
+    decoded = reader.json(at)
+    closer = reader.match(_HARMONY.closer, decoded.end) if not decoded.failed else None
+    if closer is None or closer["token"] != "call" or not isinstance(decoded.value, dict):
+        return None
+    name = declared.infer(reader.tools.values(), decoded.value)
+    if name is None:
+        return None
+    call = reader.call(name, decoded.value, complete=True)
+    return reader.block("harmony", _start(reader, header), closer.end(), (call,))
+
+
+def _without_type(reader: Reader, written: str) -> str:
+    """Return the recipient without a glued channel or type (`to=functions.lookupjson`), if a declared tool is left."""
+    whole = _HARMONY.last_type.sub("", written)
+    known = reader.resolve(written) in reader.tools or reader.resolve(whole) not in reader.tools
+    return written if known else whole
+
+
+def _start(reader: Reader, header: Match) -> int:
+    """Return the start of the message. `<|start|>assistant` after thinking belongs to the end of the thinking."""
+    start = header.start()
+    before = reader.shadow[max(reader.floor, start - _FARTHEST) : start].rstrip()
+    if not header[0].startswith("<|start|>") or not before.endswith("<|end|>"):
+        return start
+    message = before.rfind("<|message|>")
+    channel = reader.shadow.find("<|channel|>", start, header.end())
+    thought = message >= 0 and _HARMONY.analysis.search(before, max(message - 32, 0), message) is not None
+    return channel if thought and channel >= 0 and header.groupdict()["before"] is None else start
+
+
+def _found(reader: Reader, start: int, body: Arguments, recipient: str, tier: Tier = "sentinel") -> Reading:
+    if recipient == _PARALLEL:
+        uses = body.value.get("tool_uses") if isinstance(body.value, dict) else None
+        calls = calls_of(reader, uses, _USES)[0]
+    else:
+        calls = [reader.call(recipient, body.value, complete=body.complete)]
+    return reader.block("harmony", start, body.end, calls, tier)
+
+
+def _read_harmony_body(reader: Reader, at: int, recipient: str, *, raw: bool) -> Arguments:
+    """Read arguments as JSON; or text between `<|message|>` and a closer, for a tool that takes text."""
+    fence = reader.match(_HARMONY.fence, at)
+    if fence is not None or reader.char(at) in ("{", '"'):
+        value, end, complete = _read_harmony_json(reader, fence.end() if fence is not None else at)
+        end = end if fence is None else reader.after(_HARMONY.fence_end, end)
+    elif reader.ended(at) or not raw:
+        return Arguments(None, at, complete=False)
+    else:
+        stop = reader.next(_HARMONY.stop, at)
+        end = reader.stop(stop)
+        text = reader.value(at, end)
+        value = declared.bind(reader.tool(recipient), text) if text else {}
+        complete = stop is not None and value is not None
+    return Arguments(value, reader.after(_HARMONY.closer, end), complete)
+
+
+def _read_harmony_json(reader: Reader, at: int) -> Arguments:
+    decoded = reader.json(at)
+    if not decoded.failed:
+        value = whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
+        is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
+        return Arguments(None if is_text else value, decoded.end, complete=True)
+    stop = reader.next(_HARMONY.stop, at)
+    dead = stop is None and at < reader.dead.get("harmony", 0)
+    if stop is None:
+        reader.dead["harmony"] = reader.size
+    repaired = None if dead else reader.rescue(at, stop)
+    if repaired is None or not jsontext.writable(repaired.value):
+        return Arguments(None, reader.stop(stop), complete=False)
+    return Arguments(repaired.value, repaired.end, complete=True)
+
+
+def read_functions_leak(reader: Reader, position: int) -> Reading:
+    if header := reader.match(_FUNCTIONS.header, position):
+        return _read_addressed(reader, header)
+    if plugin := reader.match(_FUNCTIONS.plugin, position):
+        tool = reader.tool(plugin["name"])
+        if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
+            return None
+        payload = _read_payload_json(reader, plugin.end())
+        if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
+            return None
+        call = reader.call(tool.name, payload.value, complete=payload.complete)
+        end = reader.after(_FUNCTIONS.paren, payload.end) if payload.complete else payload.end
+        if payload.complete:
+            rest = reader.match(_FUNCTIONS.line_rest, end) if end > payload.end else None
+            if rest is None or not (rest["end"] or reader.ended(rest.end())):
+                return None
+        return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
+    parallel = reader.match(_FUNCTIONS.parallel, position)
+    if parallel is None:
+        return _read_bare_payload(reader, position)
+    at = parallel.end()
+    if reader.char(at) not in ("{", "[") or (reader.char(at) == "[") != (parallel["key"] is not None):
+        return None
+    payload = _read_payload_json(reader, at)
+    if payload is None:
+        return None
+    if parallel["paren"]:
+        payload = payload._replace(end=reader.after(_FUNCTIONS.paren, payload.end))
+    return _read_uses(reader, position, payload)
+
+
+def _read_addressed(reader: Reader, header: Match) -> Reading:
+    if reader.ended(header.end()) and not reader.over:
+        return None  # the name may go on
+    name = header["name"] and _without_type(reader, header["name"])
+    known = name is None or reader.tool(name) is not None
+    gap = reader.match(_FUNCTIONS.junk if known else _FUNCTIONS.gap, header.end())
+    start, at = header.start(), gap.end() if gap is not None else header.end()
+    junk = gap is not None and bool(gap["junk"].strip())
+    if reader.char(at) != "{":
+        if junk or not (known and header["role"] and header["words"] and reader.ended(at)):
+            return None
+        calls = (reader.call(name, None, complete=False),) if name is not None else ()
+        return reader.block("openai_functions_leak" if name else "multi_tool_use", start, at, calls, "generic")
+    payload = _read_payload_json(reader, at)
+    if payload is None or (not payload.complete and (not known or junk)):
+        return None
+    clean = not junk and (header["role"] is not None or _opens_line(reader, start))
+    if name is None:
+        return _read_uses(reader, start, payload, complete=clean)
+    call = reader.call(name, payload.value, complete=clean and payload.complete)
+    return reader.block("openai_functions_leak", start, payload.end, (call,), "generic")
+
+
+def _read_bare_payload(reader: Reader, position: int) -> Reading:
+    """Read `{"tool_uses": […]}` as the whole message."""
+    start = reader.space(position)
+    if not reader.tools or not reader.begins(start) or reader.match(_FUNCTIONS.payload, start) is None:
+        return None
+    payload = _read_payload_json(reader, start)
+    if payload is None or not (not payload.complete or reader.is_whole(start, payload.end)):
+        return None
+    found = _read_uses(reader, position, payload, tier="weak")
+    if found is None or not found.dialect or any(call.name not in reader.tools for call in found.calls):
+        return None
+    return found if not payload.complete or all(map(reader.fits, found.calls)) else None
+
+
+def _read_uses(
+    reader: Reader, start: int, payload: Arguments, *, complete: bool = True, tier: Tier = "generic"
+) -> Reading:
+    uses = payload.value.get("tool_uses") if isinstance(payload.value, dict) else payload.value
+    calls, _ = calls_of(reader, uses, _USES)
+    if not payload.complete and not calls:
+        return reader.block("multi_tool_use", start, payload.end, (), tier)
+    if not calls or not isinstance(uses, list) or len(calls) != len(uses):
+        return None
+    if not complete or not payload.complete:
+        calls = [replace(call, complete=False) for call in calls]
+    return reader.block("multi_tool_use", start, payload.end, calls, tier)
+
+
+def _read_payload_json(reader: Reader, at: int) -> Arguments | None:
+    if reader.match(_FUNCTIONS.starts, at) is None and not reader.ended(reader.space(at + 1)):
+        return None
+    decoded = reader.json(at)
+    if not decoded.failed:
+        return Arguments(decoded.value, decoded.end, complete=True)
+    if at < reader.dead.get("openai_functions_leak", 0):
+        return None
+    reader.dead["openai_functions_leak"] = reader.size
+    if repaired := reader.rescue(at, None):
+        return Arguments(repaired.value, repaired.end, complete=True)
+    return Arguments(None, reader.size, complete=False) if decoded.end >= reader.size else None
+
+
+def _opens_line(reader: Reader, position: int) -> bool:
+    return _FUNCTIONS.line_before.search(reader.shadow[max(position - 16, 0) : position]) is not None or position == 0

@@ -31,6 +31,7 @@ Hint = Literal["text", "json"] | None
 """The type of a value in the markup itself (`string="true"` or `"false"`); None without one."""
 
 _ORDER = ("null", "integer", "number", "boolean", "object", "array")
+_TYPE_NAMES = {type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 _BOOLEANS: dict[str, Json] = {"true": True, "1": True, "false": False, "0": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _DEEPEST = 16
@@ -193,9 +194,8 @@ def properties_of(schema: Json) -> Mapping[str, Json]:
     """Return the parameters that a schema of arguments declares, those of its `allOf` parts included."""
     if not isinstance(schema, dict):
         return {}
-    own = schema.get("properties")
+    own, parts = schema.get("properties"), schema.get("allOf")
     found: dict[str, Json] = dict(own) if isinstance(own, dict) else {}
-    parts = schema.get("allOf")
     for part in parts if isinstance(parts, list) else ():
         found |= properties_of(part)
     return found
@@ -215,21 +215,7 @@ def dereference(reference: str, root: Json) -> Json:
 
 def type_name(value: Json) -> str:
     """Return the JSON type of a value; `integer` for a number without a fraction."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    return _TYPE_NAMES.get(type(value), "object")
 
 
 def _json_or_text(text: str) -> Json:

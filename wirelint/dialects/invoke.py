@@ -13,7 +13,7 @@ before every tag, and nests values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -21,13 +21,14 @@ import regex
 from wirelint.dialects import declared, json_blocks
 from wirelint.dialects.json_blocks import read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
-from wirelint.dialects.tables import Table, table
+from wirelint.dialects.tables import Table, tables
 from wirelint.dialects.tagged import Body, Tags, read_body
 from wirelint.model import Json, Tool
 
+_ANTHROPIC, _DOTS, _DSML, _GROK = tables(__name__, "anthropic", "dots", "dsml", "grok")
+_MINICPM, _MUSE, _STEP, _MINIMAX = tables(__name__, "minicpm", "muse", "step", "minimax")
 _STRAY = re.compile(r"(?m:^)[ \t]{0,8}(?P<word>count|court|call)[ \t\r:]{0,4}\n\s{0,8}(?=<)")
 _CUT_CLOSER = re.compile(r"<\s{0,3}/?\s{0,3}[\w:|]{0,32}\Z")
-_ANTHROPIC = table(__name__, "anthropic")
 _PARAMETERS = ("parameter", "param", "argument", "arg")
 
 
@@ -106,9 +107,7 @@ def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool
     is_proper = opener["tag"] == grammar.word
     if not is_proper and tool is not None:  # at most two wrong letters
         is_proper = regex.fullmatch(f"(?:{grammar.word}){{e<=2}}", opener["tag"]) is not None
-    if not is_proper or not is_name(written):
-        return None
-    body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped)
+    body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped) if is_proper and is_name(written) else None
     if body is None:
         return None
     complete = not body.cut and (body.closed or not body.empty)
@@ -121,9 +120,7 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         return Body(opener.end(), closed=True) if grammar.other_bodies and (known or wrapped) else None
     at = reader.space(opener.end())
     parameter = reader.match(grammar.first_parameter, at)
-    if parameter is None and not grammar.other_bodies:
-        return None
-    if parameter is not None and parameter["tag"] not in grammar.parameters:
+    if not (grammar.other_bodies if parameter is None else parameter["tag"] in grammar.parameters):
         return None
     tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
@@ -140,21 +137,18 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
     return body
 
 
-# -- minicpm -----------------------------------------------------------------------------------------------------------
-
-_MINICPM = grammar(table(__name__, "minicpm"))
+_MINICPM_CALLS = grammar(_MINICPM)
 
 
 def read_minicpm(reader: Reader, position: int) -> Reading:
-    reading = read(reader, position, _MINICPM)
-    if reading is None or not reading.dialect or reader.declares_any(reading.calls):
-        return reading
+    reading = read(reader, position, _MINICPM_CALLS)
     # Descriptions of interfaces have such elements too, indented or among others.
     line_start = position == 0 or reader.value(position - 1, position) == "\n"
-    return reading if line_start else None
+    if line_start or reading is None or not reading.dialect or reader.declares_any(reading.calls):
+        return reading
+    return None
 
 
-_DOTS = table(__name__, "dots")
 _DOTS_INVOKE = grammar(_DOTS)
 
 
@@ -162,8 +156,8 @@ def read_dots(reader: Reader, position: int) -> Reading:
     wrapper = reader.match(_DOTS.wrapper, position)
     if wrapper is None:
         return None
-    at = reader.after(_DOTS.fence, wrapper.end())
-    if found := read_enclosed(reader, at, _DOTS.wrapper_end, (_DOTS.wrapper,)):
+    inside = reader.after(_DOTS.fence, wrapper.end())
+    if found := read_enclosed(reader, inside, _DOTS.wrapper_end, (_DOTS.wrapper,)):
         return reader.block("dots_function_call", position, found.end, found.calls)
     if reading := read(reader, position, _DOTS_INVOKE):
         return reading
@@ -173,7 +167,6 @@ def read_dots(reader: Reader, position: int) -> Reading:
     return reader.block("dots_function_call", position, end) if called else None
 
 
-_DSML = table(__name__, "dsml")
 _MARKED = grammar(_DSML)
 _BLOCK_MARKED = grammar(_DSML, spelling="block_marked")  # the invokes carry no marker
 _DSML_OBJECTS = json_blocks.grammar(_DSML)
@@ -194,23 +187,18 @@ def read_dsml(reader: Reader, position: int) -> Reading:
     if reading is None or not reading.dialect:
         return reading
     marks = list(_DSML.marks.finditer(reader.view.text, reading.start, reading.end))
-    odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
-    return reading._replace(dialect=_dsml_dialect(marks, odd=odd))
-
-
-def _dsml_dialect(marks: Sequence[Match], *, odd: bool) -> str:
-    """Return the generation by the name of the block, or by the blank before a name if there is no block."""
     if "GCML" in marks[0][1]:
-        return "gigachat35_gcml"
+        return reading._replace(dialect="gigachat35_gcml")
+    # The name of the block tells the generation, or, without a block, the blank before a name.
+    odd = len({mark["gap"] for mark in marks}) > 1 or any(mark[1] not in _PROPER_MARKS for mark in marks)
     words = {marks[0]["word"], marks[-1]["word"]}
-    if "function_calls" in words:
-        return "deepseek_v3_2_dsml"
     block = any(_DSML.block.fullmatch(word) for word in words)
+    if "function_calls" in words:
+        return reading._replace(dialect="deepseek_v3_2_dsml")
     later = "calls" in words or (not block and marks[0]["gap"] and not odd)
-    return "deepseek_v4_1_dsml" if later else "deepseek_v4_dsml"
+    return reading._replace(dialect="deepseek_v4_1_dsml" if later else "deepseek_v4_dsml")
 
 
-_GROK = table(__name__, "grok")
 _GROK_PREFIXED = grammar(_GROK)
 _GROK_PLAIN = grammar(_GROK, "plain", "plain_spelling")
 _GROK_OBJECTS = json_blocks.grammar(_GROK)
@@ -228,7 +216,6 @@ def read_grok(reader: Reader, position: int) -> Reading:
     return read(reader, position, _GROK_PREFIXED) or read(reader, position, _GROK_PLAIN)
 
 
-_MUSE = table(__name__, "muse")
 _MUSE_PREFIXED = grammar(_MUSE)
 _MUSE_PLAIN = grammar(_MUSE, spelling="plain_spelling")
 
@@ -248,7 +235,6 @@ def read_muse(reader: Reader, position: int) -> Reading:
     return reading._replace(start=position, end=end)
 
 
-_STEP = table(__name__, "step")
 _STEP_PREFIXED = grammar(_STEP)
 _STEP_PLAIN = grammar(_STEP, of=_ANTHROPIC)  # between its tokens a call may lack the prefix
 
@@ -271,7 +257,6 @@ def read_step(reader: Reader, position: int) -> Reading:
     return found._replace(start=position, end=reader.after(_STEP.after, found.end)) if found is not None else None
 
 
-_MINIMAX = table(__name__, "minimax")
 _M2 = grammar(_MINIMAX)
 _M2_BARE = replace(_M2, wrapper=_MINIMAX.bare_wrapper, tier="generic")
 _CALLS = frozenset({"tool_call", "tool_calls"})

@@ -20,9 +20,12 @@ from typing import Any, NamedTuple
 from wirelint.dialects import declared, jsontext
 from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
-from wirelint.dialects.tables import ARGUMENT_KEYS, NAME_KEYS, Table, table
+from wirelint.dialects.tables import ARGUMENT_KEYS, NAME_KEYS, Table, tables
 from wirelint.model import Json, Tool
 
+_PHI, _COHERE, _GRANITE, _HERMES, _TOOL_CALLS, _GIGACHAT, _RWKV, _MISTRAL = tables(
+    __name__, "phi", "cohere", "granite", "hermes", "tool_calls", "gigachat", "rwkv", "mistral"
+)
 _ENVELOPES = ("function", "tool_call", "function_call")
 _ARGUMENT_KEYS = (*ARGUMENT_KEYS, "params", "function_args", "tool_input", "action_input")
 _ID_KEYS = ("id", "tool_call_id", "call_id")
@@ -105,18 +108,16 @@ def read_arguments(
     stopped = reader.next(stop, position)
     if stopped is not None and stopped.start() == position:
         return Arguments({}, position, complete=True)
-    end = reader.stop(stopped)
-    repaired = reader.repair(position, end)
-    if repaired is None or (stopped is None and repaired.missing):
-        return Arguments(None, end, complete=False)
-    return Arguments(repaired.value, end if to_stop and stopped is not None else repaired.end, complete=True)
+    repaired = reader.rescue(position, stopped)
+    if repaired is None:
+        return Arguments(None, reader.stop(stopped), complete=False)
+    return Arguments(repaired.value, stopped.start() if to_stop and stopped else repaired.end, complete=True)
 
 
 def decode_or_repair(reader: Reader, position: int) -> Decoded | None:
     """Read the JSON value at a position, damaged or not, up to the end of the text; None if it is not whole."""
     decoded = reader.json(position)
-    repaired = reader.repair(position, reader.size) if decoded.failed else decoded
-    return repaired if repaired is not None and not repaired.missing else None
+    return reader.rescue(position, None) if decoded.failed else decoded
 
 
 def calls_of(reader: Reader, value: Json, keys: Keys = KEYS) -> tuple[list[NativeCall], bool]:
@@ -124,10 +125,8 @@ def calls_of(reader: Reader, value: Json, keys: Keys = KEYS) -> tuple[list[Nativ
     given = value if isinstance(value, list) else [value]
     items: list[Json] = []
     for item in given:
-        if keys.keyed and isinstance(item, dict) and len(item) > 1 and item.keys() <= reader.tools.keys():
-            items += [{key: arguments} for key, arguments in item.items()]  # an object that is keyed by several tools
-        else:
-            items.append(item)
+        several = keys.keyed and isinstance(item, dict) and len(item) > 1 and item.keys() <= reader.tools.keys()
+        items += [{key: one} for key, one in item.items()] if several and isinstance(item, dict) else [item]
     read = [_call_of(reader, item, keys) for item in items]
     found = [call for call, _ in read if call is not None]
     return found, len(found) == len(given) and all(canonical for _, canonical in read)
@@ -167,9 +166,8 @@ def read_quoted(reader: Reader, position: int) -> JsonCalls | None:
     if decoded.failed or not (tail or reader.ended(decoded.end) or head["quote"] == "'"):
         return None
     found = JsonCalls(position)
-    end = tail.end() if tail is not None else decoded.end
     call = reader.call(head["name"], decoded.value, complete=True)
-    found.extend([call], end, canonical=decoded.healthy and tail is not None)
+    found.extend([call], tail.end() if tail else decoded.end, canonical=decoded.healthy and tail is not None)
     return found
 
 
@@ -378,11 +376,9 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
         return reader.block("", start, found.end)
     if grammar.closed_only and not (found.closed or cut):
         return None
-    if grammar.tier == "generic" and not reader.declares_any(calls):
-        whole = found.closed and found.canonical and all(call.complete for call in calls)
-        if not whole:
-            return None
-    return reader.block(grammar.dialect, start, found.end, calls, grammar.tier)
+    whole = found.closed and found.canonical and all(call.complete for call in calls)
+    counts = grammar.tier != "generic" or whole or reader.declares_any(calls)
+    return reader.block(grammar.dialect, start, found.end, calls, grammar.tier) if counts else None
 
 
 def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) -> bool:
@@ -405,19 +401,17 @@ def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) 
     return False
 
 
-_PHI = table(__name__, "phi")
 _FUNCTOOLS, _PHI_TOKENS = grammar(_PHI, "functools"), grammar(_PHI)
 _FIREFUNCTION = replace(_FUNCTOOLS, dialect="firefunction_v2")
 
 
 def read_phi(reader: Reader, position: int) -> Reading:
-    if reader.match(_FUNCTOOLS.opener, position):
-        spaced = _PHI.blank_before.search(reader.view.text[max(position - 2, 0) : position])
-        return read(reader, position, _FIREFUNCTION if spaced else _FUNCTOOLS)
-    return read(reader, position, _PHI_TOKENS)
+    if reader.match(_FUNCTOOLS.opener, position) is None:
+        return read(reader, position, _PHI_TOKENS)
+    spaced = _PHI.blank_before.search(reader.view.text[max(position - 2, 0) : position])
+    return read(reader, position, _FIREFUNCTION if spaced else _FUNCTOOLS)
 
 
-_COHERE = table(__name__, "cohere")
 _ACTION, _ACTION_FENCE = grammar(_COHERE), grammar(_COHERE, "fence")
 _ROW = frozenset({"tool_call_id", "tool_name", "parameters"})
 
@@ -438,7 +432,6 @@ def read_cohere(reader: Reader, position: int) -> Reading:
     return reader.block(_ACTION.dialect, position, reader.past(decoded.end, _COHERE.end), calls, "generic")
 
 
-_GRANITE = table(__name__, "granite")
 _GRANITE_TOKEN, _GRANITE_TAG = grammar(_GRANITE), grammar(_GRANITE, "tag")
 
 
@@ -463,12 +456,10 @@ def read_granite(reader: Reader, position: int) -> Reading:
     whole = found.canonical and all(call.complete for call in found.calls)
     if not (reader.declares_any(found.calls) or whole):
         return None
-    end = closer.end() if closer is not None else found.end
     dialect = "granite_20b_fc" if opener["joint"] else "glaive_functioncall"
-    return reader.block(dialect, opener.start(), end, found.calls, "generic")
+    return reader.block(dialect, opener.start(), closer.end() if closer else found.end, found.calls, "generic")
 
 
-_HERMES = table(__name__, "hermes")
 _OTHERS = ("function_call", "function_calls")
 
 
@@ -538,11 +529,6 @@ def _read_orphan(reader: Reader, position: int) -> Reading:
     return reader.block("longcat" if "longcat" in closer[0] else "hermes_json", start, closer.end(), calls, "generic")
 
 
-# -- tool_calls --------------------------------------------------------------------------------------------------------
-
-_TOOL_CALLS = table(__name__, "tool_calls")
-
-
 def read_tool_calls(reader: Reader, position: int) -> Reading:
     if opener := reader.match(_TOOL_CALLS.opener, position):
         found = read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
@@ -567,7 +553,6 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
     return reader.block("tool_calls_array", position, reader.past(run.end, _TOOL_CALLS.closer), run.calls, "generic")
 
 
-_GIGACHAT = table(__name__, "gigachat")
 # What may follow the tokens if they call: a sentence about them continues in another way.
 _BEGINNINGS = ("", "\n", "\r", "{", "[", "`")
 
@@ -606,22 +591,16 @@ def _read_line(reader: Reader, line: Match) -> Reading:
     return None
 
 
-_RWKV = table(__name__, "rwkv")
-
-
 def read_rwkv(reader: Reader, position: int) -> Reading:
     heading = reader.match(_RWKV.heading, position)
     found = read_calls(reader, heading.end(), _RWKV.ticks) if heading is not None else None
     if heading is None or found is None:
         return None
-    closer = reader.match(_RWKV.fence_end, found.end) if heading["fence"] else None
-    if not (closer or reader.declares_any(found.calls)):
-        return None
-    end = closer.end() if closer is not None else found.end
-    return reader.block("rwkv_markdown", position, end, found.calls, "generic")
+    end = reader.after(_RWKV.fence_end, found.end) if heading["fence"] else found.end
+    counts = end > found.end or reader.declares_any(found.calls)
+    return reader.block("rwkv_markdown", position, end, found.calls, "generic") if counts else None
 
 
-_MISTRAL = table(__name__, "mistral")
 _ARRAY = grammar(_MISTRAL)
 _HEADER_LIMIT = 240
 
@@ -672,9 +651,7 @@ def _read_cut(reader: Reader, start: int, position: int) -> Reading:
         return None
     if reader.open:
         return None  # the name may go on
-    calls: tuple[NativeCall, ...] = ()
-    if reader.tool(name[0]) is not None:
-        calls = (reader.call(name[0], None, complete=False),)
+    calls = [reader.call(name[0], None, complete=False)] if reader.tool(name[0]) is not None else []
     if not calls and not (cut and at == position):
         return None
     return reader.block("mistral_v13", start, reader.size if cut else name.end(), calls)

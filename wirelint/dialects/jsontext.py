@@ -19,7 +19,6 @@ from wirelint.model import Json
 
 _FIRST_WINDOW = 512
 _DEEPEST = 64
-_LARGEST = 1 << 63
 _SURE_DIGITS = 18  # of which each number fits into 64 bits
 _LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut half of a literal or of an escape
 
@@ -69,8 +68,8 @@ def loads(text: str) -> Json:
         ValueError: the text is not such a document.
     """
     try:
-        value: Json = json.loads(text, parse_constant=_refuse, parse_int=_small_int, parse_float=_finite)
-        orjson.dumps(value)
+        value: Json = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        orjson.dumps(value)  # refuses an integer beyond 64 bits
     except (RecursionError, TypeError) as error:
         raise ValueError(str(error)) from error
     return value
@@ -79,10 +78,9 @@ def loads(text: str) -> Json:
 def writable(value: Json) -> bool:
     """Return True if a value can be written as JSON: no lone surrogates, no excessive depth."""
     try:
-        orjson.dumps(value)
+        return bool(orjson.dumps(value))
     except TypeError:
         return False
-    return True
 
 
 def repair(text: str) -> Decoded | None:
@@ -212,21 +210,10 @@ def unescape(match: re.Match[str]) -> str:
     return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression is kept
 
 
-def _refuse(constant: str) -> Json:
-    raise ValueError(constant)
-
-
-def _small_int(digits: str) -> int:
-    number = int(digits)
-    if not -_LARGEST <= number < 2 * _LARGEST:
-        raise ValueError(digits)
-    return number
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise ValueError(digits)
+def _finite(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise ValueError(written)
     return number
 
 

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
 from wirelint.dialects.json_blocks import calls_of, decode_or_repair
+from wirelint.dialects.jsontext import Decoded
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
-from wirelint.dialects.tables import ARGUMENT_KEYS, table
+from wirelint.dialects.tables import ARGUMENT_KEYS, tables
 from wirelint.model import Json, Tool
 
+_BARE, _LLAMA, _FUNCTIONARY, _CHATGLM, _REACT = tables(
+    __name__, "bare_json", "llama", "functionary", "chatglm", "react"
+)
 _LAST_QUOTED = re.compile(r"[\"']([^\"']{1,160})[\"']\Z")
 
-_BARE = table(__name__, "bare_json")
 _TYPES = frozenset({"function", "function_call", "tool_call", "tool_use"})
 _BESIDE = frozenset({"role", "thought", "thoughts", "reasoning", "id", "type", "index"})
 _DEEPEST = 6
@@ -51,10 +54,9 @@ def read_bare_json(reader: Reader, position: int) -> Reading:
         return reader.block("fenced_json_call", position, end, found.calls, "weak") if closed else None
     surplus = reader.match(_BARE.surplus, found.end)
     end = surplus.end() if surplus is not None and surplus[0].strip() else found.end
-    if not reader.is_whole(start, end):
-        return None
     plain = reader.char(start) == "[" and not found.enveloped
-    return reader.block("bare_json_array" if plain else "generic_json_envelope", position, end, found.calls, "weak")
+    dialect = "bare_json_array" if plain else "generic_json_envelope"
+    return reader.block(dialect, position, end, found.calls, "weak") if reader.is_whole(start, end) else None
 
 
 def _read_values(reader: Reader, head: Match, *, fenced: bool) -> _Values | None:
@@ -124,17 +126,9 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
         yield value, depth + 1 + inner
 
 
-_LLAMA = table(__name__, "llama")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
 _LONGEST_CODE = 100_000
-
-
-@dataclass(slots=True)
-class _Objects(Calls):
-    """JSON calls joined by semicolons. `cut`: the text ends in the last call."""
-
-    cut: bool = False
 
 
 def read_llama(reader: Reader, position: int) -> Reading:
@@ -147,24 +141,20 @@ def read_llama(reader: Reader, position: int) -> Reading:
     at = reader.space(position)
     if _LLAMA.named(reader, "head", at) is None:
         return None
-    read = _read_objects(reader, at)
+    read, cut = _read_objects(reader, at)
     reader.dead["llama3_json"] = read.end
-    whole = read.calls[:-1] if read.cut else read.calls
-    if not (read.calls and all(reader.fits(call) and call.complete for call in whole)):
-        return None
-    if not reader.concludes(read.end):
-        return None
-    return reader.block("llama3_json", position, read.end, read.calls, "weak")
+    whole = read.calls[:-1] if cut else read.calls
+    counts = read.calls and all(reader.fits(call) and call.complete for call in whole) and reader.concludes(read.end)
+    return reader.block("llama3_json", position, read.end, read.calls, "weak") if counts else None
 
 
-def _read_objects(reader: Reader, position: int) -> _Objects:
-    read = _Objects(position)
-    at = position
+def _read_objects(reader: Reader, position: int) -> tuple[Calls, bool]:
+    """Return JSON calls joined by semicolons, and whether the text ends in the last one."""
+    read, at = Calls(position), position
     while reader.char(at) == "{":
         decoded = reader.json(at)
         if decoded.failed:
-            _read_damaged(reader, at, read)
-            break
+            return read, _read_damaged(reader, at, read)
         calls, _ = calls_of(reader, decoded.value)
         if not calls or not _gives_arguments(reader, decoded.value, calls):
             break
@@ -174,21 +164,23 @@ def _read_objects(reader: Reader, position: int) -> _Objects:
         if joint is None:
             break
         at = joint.end()
-    return read
+    return read, False
 
 
-def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
-    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off."""
+def _read_damaged(reader: Reader, at: int, read: Calls) -> bool:
+    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off.
+
+    Return True for such a call.
+    """
     end = reader.stop(reader.next(_LLAMA.turn_end, at))
     repaired = reader.repair(at, end)
     calls = calls_of(reader, repaired.value)[0] if repaired is not None and repaired.missing <= 1 else []
     if repaired is not None and calls and _gives_arguments(reader, repaired.value, calls):
         read.calls += calls
         read.end = repaired.end
-        return
+        return False
     head = reader.match(_LLAMA.written_head, at)
-    if head is not None:
-        read.cut = not read.add(reader.call(head["name"], None, complete=False), end)
+    return head is not None and not read.add(reader.call(head["name"], None, complete=False), end)
 
 
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
@@ -201,10 +193,9 @@ def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bo
 
 def _read_tag(reader: Reader, tag: Match) -> Reading:
     at = reader.space(tag.end())
-    if reader.char(at) == "{":
-        read = _read_objects(reader, at)
-        if read.calls:
-            return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
+    read, _ = _read_objects(reader, at)
+    if read.calls:
+        return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
     run = Calls(at)
     # Calls of built-in tools, written as methods: `brave_search.call(query="tides")`.
     while (method := reader.match(_LLAMA.method, at)) and (call := python_calls.read_call(reader, at)):
@@ -263,23 +254,17 @@ def _read_function(reader: Reader, opener: Match) -> Reading:
     if opener.start() < reader.dead.get("functionary_v3_1", 0):
         return None
     decoded = reader.json(opener.end())
-    arguments, complete, end = decoded.value, not decoded.failed, decoded.end
+    read: Decoded | None = decoded
+    end = decoded.end
     if decoded.failed:
         stop = reader.first((_LLAMA.function_end, _LLAMA.function), opener.end())
-        end = stop.start() if stop is not None else reader.size
-        repaired = reader.repair(opener.end(), end)
-        complete = repaired is not None and not (repaired.missing and stop is None)
-        arguments = repaired.value if repaired is not None and complete else None
-    call = reader.call(opener["name"], arguments, complete=complete)
+        read, end = reader.rescue(opener.end(), stop), reader.stop(stop)
+    call = reader.call(opener["name"], read.value if read is not None else None, complete=read is not None)
     closer = reader.match(_LLAMA.function_end, reader.space(end))
     if closer is None and call.name not in reader.tools:
         reader.dead["functionary_v3_1"] = end
         return None
-    end = closer.end() if closer is not None else end
-    return reader.block("functionary_v3_1", opener.start(), end, (call,), "generic")
-
-
-_FUNCTIONARY = table(__name__, "functionary")
+    return reader.block("functionary_v3_1", opener.start(), closer.end() if closer else end, (call,), "generic")
 
 
 def read_functionary(reader: Reader, position: int) -> Reading:
@@ -295,9 +280,8 @@ def read_functionary(reader: Reader, position: int) -> Reading:
             if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
                 arguments, complete = _code_arguments(reader, name, code), stop is not None
             else:
-                repaired = reader.repair(at, end)
-                complete = repaired is not None and not (repaired.missing and stop is None)
-                arguments = repaired.value if repaired is not None and complete else None
+                repaired = reader.rescue(at, stop)
+                arguments, complete = repaired.value if repaired is not None else None, repaired is not None
         call = reader.call(name, arguments, complete=complete)
         return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
     if token := reader.match(_FUNCTIONARY.token, position):
@@ -351,9 +335,6 @@ def _read_recipient_call(reader: Reader, position: int, header: Match) -> Readin
     return reader.block("functionary_v3_2", position, decoded.end, (call,), "weak")
 
 
-_CHATGLM = table(__name__, "chatglm")
-
-
 @dataclass(slots=True)
 class _Turn(Calls):
     """The calls of a message. `certain`: something in it is GLM's alone."""
@@ -384,8 +365,7 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
         ended = reader.concludes(turn.end) and certain
     if not ended:
         reader.dead["glm4_0414"] = turn.end
-        return None
-    return reader.block("glm4_0414", start, turn.end, turn.calls, "weak")
+    return reader.block("glm4_0414", start, turn.end, turn.calls, "weak") if ended else None
 
 
 def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
@@ -415,9 +395,6 @@ def _read_glm_code(reader: Reader, header: Match, turn: _Turn) -> bool:
     return turn.add(call, fence.end() if fence is not None else read.end)
 
 
-_REACT = table(__name__, "react")
-
-
 def read_react(reader: Reader, position: int) -> Reading:
     if not reader.tools or _follows_observation(reader, position):
         return None
@@ -430,9 +407,9 @@ def read_react(reader: Reader, position: int) -> Reading:
     if given is None:
         return None
     value, end = given  # no value: the text ends in it
-    if value is not None and not declared.fits(tool, value):
-        return None
-    if value is not None and reader.match(_REACT.follower, end) is None and not reader.concludes(end):
+    if value is not None and not (
+        declared.fits(tool, value) and (reader.match(_REACT.follower, end) or reader.concludes(end))
+    ):
         return None
     call = reader.call(tool.name, value, complete=True)
     return reader.block("react", position, end, (call,), "weak")
@@ -453,9 +430,7 @@ def _read_input(reader: Reader, head: Match, tool: Tool) -> tuple[Json, int] | N
     start = fence.end() if fence is not None else head.end()
     if reader.char(start) in ("{", "'", '"') or fence is not None:
         given = _read_json(reader, start)
-        if given is not None and fence is not None:
-            return given[0], reader.after(_REACT.fence_end, given[1])
-        return given
+        return given if given is None or fence is None else (given[0], reader.after(_REACT.fence_end, given[1]))
     end = reader.stop(reader.next(_REACT.stop, start))
     text = reader.value(start, end).strip()
     if text.startswith(("[", "`")):

@@ -4,7 +4,7 @@ Theory of operation. A dialect declares its openers in a subset of regular expre
 
     <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
     \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
-    \Ecommentary[ \t]{0,2}to=              `\E`: right after the end of a sentence
+    \Ecommentary[ \t]{0,2}to=              `\E`: right after the end of a sentence or of JSON, without a blank
     ^[ \t]{0,8}Action:                     `^`: the start of a line
     \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of the text after reasoning (`</think>`)
     <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
@@ -60,14 +60,9 @@ class Anchor(Enum):
     """A place without a length. The kind of an opener is the anchor that it begins with; None for a literal."""
 
     LINE = auto()
-    """The start of a line."""
     WORD = auto()
-    """The start of a word outside of paths, assignments and dotted names, and not in mid-sentence, that is after a word in
-    small letters or a comma. Names of roles and channels (`assistant to=…`) are exempt."""
     SENTENCE = auto()
-    """Right after the end of a sentence or of JSON, without a blank."""
     TEXT = auto()
-    """The start of the text, or of the text after reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +157,11 @@ def _pieces(atom: re.Match[str], inner: list[Opener], quantifier: re.Match[str] 
 
 
 def word_start(first: str = "") -> str:
-    """Return the pattern source of the start of a word. `first`: its first character, if that is matched already."""
+    """Return the pattern source of the start of a word. `first`: its first character, if that is matched already.
+
+    Not inside paths, assignments and dotted names, nor in mid-sentence, that is after a word in small letters or a comma.
+    Names of roles and channels (`assistant to=…`) may precede it.
+    """
     inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,] {first})"
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
@@ -221,11 +220,6 @@ def _full(opener: Opener) -> str:
 
 
 # -- properties of openers ---------------------------------------------------------------------------------------------
-
-
-def has_name(opener: Opener) -> bool:
-    """Return True if an opener contains the name of a tool."""
-    return NAME in opener
 
 
 def length(opener: Opener) -> int:
@@ -365,9 +359,9 @@ class OpenerIndex:
         self._cues = sorted({cue for group in self._searched for cue in group.cues})
         self._literal = [group.pattern for kind, group in groups if kind is None and not group.named]
         held = dict.fromkeys((*self.openers, *more))
-        plain = [opener for opener in held if not has_name(opener)]
+        plain = [opener for opener in held if NAME not in opener]
         self._cuts = [_cut_of(kind, some) for kind, some in _by_kind(plain).items()]
-        self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+        self._named_cuts = [_named_cut(opener) for opener in held if NAME in opener]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
 
@@ -412,8 +406,8 @@ class OpenerIndex:
 
 
 def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    yield from _plain_groups(kind, [opener for opener in openers if not has_name(opener)])
-    for opener in filter(has_name, openers):
+    yield from _plain_groups(kind, [opener for opener in openers if NAME not in opener])
+    for opener in (opener for opener in openers if NAME in opener):
         yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
 
 
@@ -475,10 +469,9 @@ def _filtered(openers: Iterable[Opener]) -> str:
             tame.setdefault(lead, []).append(opener)
     if len(tame) < _LEAD:
         return full_pattern(openers)
-    options = [
-        rf"(?={_GAP}{{0,{_LONGEST_GAP}}}{any_of(tame)}){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"
-    ]
-    return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
+    led = full_pattern(dict.fromkeys(itertools.chain(*tame.values())))
+    tail = f"|{full_pattern(wild)}" if wild else ""
+    return rf"(?:(?={_GAP}{{0,{_LONGEST_GAP}}}{any_of(tame)}){led}{tail})"
 
 
 # -- openers that the end of the text cuts off -------------------------------------------------------------------------

@@ -23,10 +23,13 @@ from functools import lru_cache
 
 from wirelint.dialects import declared, json_blocks, jsontext
 from wirelint.dialects.json_blocks import Arguments
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier
-from wirelint.dialects.tables import table
+from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
+from wirelint.dialects.tables import tables
 from wirelint.model import Json, Tool
 
+_LFM, _OLMO, _PYTHONIC, _RAVEN, _CODE, _TOKENS = tables(
+    __name__, "lfm", "olmo", "pythonic", "raven", "gemma_code", "gemma"
+)
 _DEEPEST = 64
 _HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
 _KEY = re.compile(
@@ -94,8 +97,7 @@ def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> P
 
 def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCalls | None:
     """Read the calls at a position, separated by commas, semicolons or white space, up to one that is not closed."""
-    run = PythonCalls(position)
-    at = position
+    run, at = PythonCalls(position), position
     while call := read_call(reader, at, closer):
         run.add(call.native(reader), call.end)
         run.whole = call.whole
@@ -223,26 +225,20 @@ def literal(text: str) -> Json:
     return value
 
 
-_SHORT = 64
-_BRACKET = re.compile(r"[\[{(]")
-
-
-@lru_cache(maxsize=1024)
-def _short_value(source: str) -> Json | ValueError:
-    """Return the value of a short literal without brackets. Cached: each takes 12 microseconds, and loops repeat a few."""
-    return _value(source)
-
-
 def _value(source: str) -> Json | ValueError:
     if not source or source.startswith("#"):
         return ValueError(source)
     try:
         tree = ast.parse(f"({_PREFIXED.sub(_corrected, source)}\n)", mode="eval")
         return _json(tree.body)
-    except ValueError as error:
-        return error
-    except (SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets or operators
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets
         return ValueError(str(error))
+
+
+_SHORT = 64
+_BRACKET = re.compile(r"[\[{(]")
+_short_value = lru_cache(maxsize=1024)(_value)
+"""Values of short literals without brackets. Each takes 12 microseconds, and loops repeat a few."""
 
 
 def _corrected(match: Match) -> str:
@@ -309,25 +305,17 @@ def _read_list(reader: Reader, at: int, end: Pattern, *, lone_closer: bool = Fal
     return found
 
 
-_LFM = table(__name__, "lfm")
-
-
 def read_lfm(reader: Reader, position: int) -> Reading:
     start = reader.match(_LFM.start, position)
     if start is None:
         return None
     at = reader.space(start.end())
-    found: Calls | None
-    if reader.match(_LFM.json, at):
-        found = json_blocks.read_calls(reader, at, _LFM.end, (_LFM.start,))
-    else:
-        found = _read_list(reader, at, _LFM.end, lone_closer=True)
-    if found is None:
+    is_json = reader.match(_LFM.json, at)
+    found = json_blocks.read_calls(reader, at, _LFM.end, (_LFM.start,)) if is_json else None
+    calls = found if is_json else _read_list(reader, at, _LFM.end, lone_closer=True)
+    if calls is None:
         return reader.block("lfm2", position, start.end())
-    return reader.block("lfm2", position, reader.past(found.end, _LFM.end), found.calls)
-
-
-_OLMO = table(__name__, "olmo")
+    return reader.block("lfm2", position, reader.past(calls.end, _LFM.end), calls.calls)
 
 
 def read_olmo(reader: Reader, position: int) -> Reading:
@@ -343,9 +331,6 @@ def read_olmo(reader: Reader, position: int) -> Reading:
         reader.dead["olmo3"] = end
         return None
     return reader.block("olmo3", position, end, found.calls, "generic")
-
-
-_PYTHONIC = table(__name__, "pythonic")
 
 
 def read_pythonic(reader: Reader, position: int) -> Reading:
@@ -367,14 +352,9 @@ def read_pythonic(reader: Reader, position: int) -> Reading:
     end = reader.after(_CLOSING, found.end) if bracket and found.whole else found.end
     if not all(map(reader.fits, found.calls)) or not reader.concludes(end):
         return None
-    if not all(call.complete for call in (found.calls if found.whole else found.calls[:-1])):
-        return None
-    if not (found.whole or bracket or found.calls[-1].arguments):
-        return None
-    return reader.block("pythonic_list", position, end, found.calls, "weak")
-
-
-_RAVEN = table(__name__, "raven")
+    read = all(call.complete for call in (found.calls if found.whole else found.calls[:-1]))
+    counts = read and (found.whole or bracket or found.calls[-1].arguments)
+    return reader.block("pythonic_list", position, end, found.calls, "weak") if counts else None
 
 
 def read_raven(reader: Reader, position: int) -> Reading:
@@ -390,17 +370,12 @@ def read_raven(reader: Reader, position: int) -> Reading:
         reader.dead[dialect] = found.end
         known = found.whole or reader.declares_any(found.calls)
         return reader.block(dialect, position, found.end, found.calls, "generic") if known else None
-    token = reader.match(_RAVEN.call_end, found.end)
-    end = reader.dead["nexus_raven"] = token.end() if token is not None else found.end
-    if token is None:
-        alone = reader.char(reader.after(_BLANKS, end)) in ("", "\n", "\r")
-        if not (alone and all(map(reader.fits, found.calls))):
-            return None
-    tier: Tier = "generic" if token is not None else "weak"
-    return reader.block("nexus_raven", position, end, found.calls, tier)
-
-
-_CODE = table(__name__, "gemma_code")
+    end = reader.dead[dialect] = reader.after(_RAVEN.call_end, found.end)
+    if end > found.end:
+        return reader.block(dialect, position, end, found.calls, "generic")
+    alone = reader.char(reader.after(_BLANKS, end)) in ("", "\n", "\r")
+    counts = alone and all(map(reader.fits, found.calls))
+    return reader.block(dialect, position, end, found.calls, "weak") if counts else None
 
 
 def read_gemma_code(reader: Reader, position: int) -> Reading:
@@ -412,15 +387,12 @@ def read_gemma_code(reader: Reader, position: int) -> Reading:
         lines, api = _read_lines(reader, opening.end() if opening is not None else at)
         if not lines.calls:
             return None
-        if opening is not None:
-            lines.end = reader.after(_CLOSING, lines.end)
-        closer = reader.match(_CODE.fence_end, lines.end)
+        lines.end = lines.end if opening is None else reader.after(_CLOSING, lines.end)
         reader.dead["gemma_tool_code"] = lines.end
-        if closer is None and not reader.declares_any(lines.calls):
-            return None
-        end = closer.end() if closer is not None else lines.end
+        end = reader.after(_CODE.fence_end, lines.end)
         dialect = "gemini_default_api" if api else "gemma_tool_code"
-        return reader.block(dialect, fence.start(), end, lines.calls, "generic")
+        counts = end > lines.end or reader.declares_any(lines.calls)
+        return reader.block(dialect, fence.start(), end, lines.calls, "generic") if counts else None
     at = reader.after(_CODE.control, reader.after(_BLANKS, position))
     if notation := reader.match(_CODE.notation, at):
         tool = reader.tool(notation["name"])
@@ -472,21 +444,13 @@ def _read_lines(reader: Reader, at: int) -> tuple[Calls, bool]:
         at = reader.space(reader.after(_CODE.separator, end))
 
 
-_TOKENS = table(__name__, "gemma")
-
-
-_NOTATIONS = (
-    ("gemma4", _TOKENS.start, _TOKENS.end),
-    ("functiongemma", _TOKENS.function_start, _TOKENS.function_end),
-)
-
-
 def read_gemma(reader: Reader, position: int) -> Reading:
-    for dialect, opener, closer in _NOTATIONS:
-        if start := reader.match(opener, position):
-            found = _read_call(reader, start, closer)
-            end = reader.past(found.end, closer) if found.calls else found.end
-            return reader.block(dialect, position, end, found.calls)
+    gemma4 = reader.match(_TOKENS.start, position)
+    if start := gemma4 or reader.match(_TOKENS.function_start, position):
+        closer = _TOKENS.end if gemma4 else _TOKENS.function_end
+        found = _read_call(reader, start, closer)
+        end = reader.past(found.end, closer) if found.calls else found.end
+        return reader.block("gemma4" if gemma4 else "functiongemma", position, end, found.calls)
     if not reader.tools or position < reader.dead.get("mimic", 0):
         return None
     opening = _TOKENS.named(reader, "mimic", reader.space(position))
@@ -567,15 +531,6 @@ class _Values:
             at = self._separated(end, closer)
         return at + 1
 
-    def _list(self, position: int, depth: int) -> tuple[list[Json], int]:
-        found: list[Json] = []
-        at = self.reader.space(position + 1)
-        while self.reader.char(at) != "]":
-            value, end = self._value(at, "]", depth, None)
-            found.append(value)
-            at = self._separated(end, "]")
-        return found, at + 1
-
     def _separated(self, position: int, closer: str) -> int:
         at = self.reader.space(position)
         sign = self.reader.char(at)
@@ -602,10 +557,15 @@ class _Values:
                 raise _CutError
             case "{":
                 inner: dict[str, Json] = {}
-                end_of_object = self.read_object(at, inner, depth + 1)
-                return inner, end_of_object
+                return inner, self.read_object(at, inner, depth + 1)
             case "[":
-                return self._list(at, depth + 1)
+                items: list[Json] = []
+                at = reader.space(at + 1)
+                while reader.char(at) != "]":
+                    item, end_of_item = self._value(at, "]", depth + 1, None)
+                    items.append(item)
+                    at = self._separated(end_of_item, "]")
+                return items, at + 1
             case '"' | "'":
                 return self._quoted(at)
             case _:

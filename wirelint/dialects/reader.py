@@ -253,6 +253,11 @@ class Reader:
             return None
         return Decoded(repaired.value, start + repaired.end, healthy=False, missing=repaired.missing)
 
+    def rescue(self, start: int, stop: Match | None) -> Decoded | None:
+        """Read the damaged JSON value up to a stop. Without a stop, at the end of the text, it must be whole."""
+        repaired = self.repair(start, self.stop(stop))
+        return None if repaired is None or (stop is None and repaired.missing) else repaired
+
     def value(self, start: int, end: int) -> str:
         """Return the text between two offsets as the model wrote it."""
         return self.view.cut(start, end)

@@ -21,12 +21,10 @@ from __future__ import annotations
 import bisect
 import importlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from wirelint.dialects import tables
 from wirelint.dialects.openers import Opener, OpenerIndex, full_pattern, length, may_go_on, parse
 from wirelint.dialects.reader import (
     OPENER_REST,
@@ -42,62 +40,36 @@ from wirelint.dialects.reader import (
     tail_views,
     views,
 )
+from wirelint.dialects.tables import Table, files, load
 from wirelint.lexicon import lazy_pattern
 from wirelint.model import Tool
 
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Dialects that share openers and a reader.
-
-    `openers`: all beginnings of a block of the family; `read` is called at each of them.
-    `rank`: families of a lower rank are tried first at a shared opener: 1 if the family has bytes that no other family
-    has, 2 usual, 3 for markup that no earlier family reads, 4 for weak shapes. `speakers`: per dialect, the model
-    families (`text.families`) that write it. `closers`: pattern source of a closing tag → dialect of a lone closer at
-    the end of a text, whose opener is lost (None: shared by several dialects). `lone`: closers that count without
-    company. `after_name`: openers that may follow the name of a declared tool at a line start, if only that name is
-    left of a call.
-    """
-
-    name: str
-    openers: tuple[Opener, ...]
-    read: Callable[[Reader, int], Reading]
-    rank: int
-    speakers: Mapping[str, frozenset[str]]
-    closers: Mapping[str, str | None]
-    lone: frozenset[str]
-    after_name: tuple[Opener, ...]
-
-
-def _families() -> Iterator[Family]:
-    for file in tables.files():
-        module = importlib.import_module(f"{__package__}.{file}")
-        for name, table in tables.load(file).items():
-            read = getattr(module, f"read_{name}", None) or partial(module.read, grammar=module.grammar(table))
-            closers = {table.source(tag): dialect or None for tag, dialect in table.data.get("closers", {}).items()}
-            lone, rank = frozenset(table.data.get("lone", ())), table.data.get("rank", 2)
-            openers, after_name = table.openers(), table.openers("after_name")
-            yield Family(name, openers, read, rank, table.speakers, closers, lone, after_name)
-
-
-FAMILIES: tuple[Family, ...] = tuple(sorted(_families(), key=lambda family: (family.rank, family.name)))
+FAMILIES = sorted((one for file in files() for one in load(file).values()), key=lambda one: (one.rank, one.family))
 """All families, in the order in which they are tried at a shared opener."""
+
+
+def _reader(table: Table) -> Callable[[Reader, int], Reading]:
+    """Return the function that reads a block of a family at one of its openers."""
+    module = importlib.import_module(f"{__package__}.{table.file}")
+    return getattr(module, f"read_{table.family}", None) or partial(module.read, grammar=module.grammar(table))
+
 
 SPEAKERS = {dialect: speakers for family in FAMILIES for dialect, speakers in family.speakers.items()}
 """Per dialect, the model families that write it."""
 
 _PROPER = {
-    dialect: lazy_pattern(table.source(source), re.DOTALL)
-    for file in tables.files()
-    for table in tables.load(file).values()
-    for dialect, source in table.data.get("proper", {}).items()
+    dialect: lazy_pattern(family.source(source), re.DOTALL)
+    for family in FAMILIES
+    for dialect, source in family.data.get("proper", {}).items()
 }
 
 _TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
 _HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
 OPENERS = OpenerIndex((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
 """The openers of all families."""
-_READERS = [(family, lazy_pattern(full_pattern(family.openers).replace("(?P<name>", "(?:"))) for family in FAMILIES]
+_READERS = [
+    (_reader(family), lazy_pattern(full_pattern(family.openers).replace("(?P<name>", "(?:"))) for family in FAMILIES
+]
 _CLOSERS = [(lazy_pattern(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
 _LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
 _ANY_CLOSER = lazy_pattern(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
@@ -159,8 +131,9 @@ def look(text: str, tools: Sequence[Tool] = (), start: int = 0, *, over: bool = 
     for view in views(text, over=over):
         seen = _read_view(Reader(view, tools, over=over), start)
         if view.decoded:
-            blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
-            escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
+            # Only markup that was escaped itself counts, not that with an escape inside a value.
+            blocks = tuple(one for one in seen.blocks if _is_escaped(text, one.start, one.end))
+            escaped = seen.open is None or _is_escaped(text, seen.open, len(text))
             seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
         if view.joined:
             # In no complete block: a turn token that ends the last call cuts no opener.
@@ -239,10 +212,10 @@ def _read(reader: Reader, position: int) -> Reading:
     """Try the families at an opener. An undeclared tool counts only if no other family may read a declared one."""
     reading: Reading = None
     still_open = hopeful = strangers = False
-    for family, openers in _readers_for(reader.shadow[position]):
+    for read, openers in _readers_for(reader.shadow[position]):
         reader.open = reader.strangers = False
         if reader.match(openers, position) is not None:
-            reading = family.read(reader, position)
+            reading = read(reader, position)
         still_open |= reader.open
         hopeful |= reader.open and not reader.strangers
         strangers |= reader.strangers
@@ -253,9 +226,9 @@ def _read(reader: Reader, position: int) -> Reading:
 
 
 @lru_cache(maxsize=256)
-def _readers_for(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
-    """Return the families with an opener that can begin with a character, each with the pattern of its openers."""
-    return [(family, openers) for family, openers in _READERS if may_go_on(openers, character, 0)]
+def _readers_for(character: str) -> Sequence[tuple[Callable[[Reader, int], Reading], re.Pattern[str]]]:
+    """Return the readers of families with an opener that can begin with a character, each with their openers."""
+    return [(read, openers) for read, openers in _READERS if may_go_on(openers, character, 0)]
 
 
 def is_damaged(text: str, block: Block) -> bool:
@@ -274,9 +247,8 @@ def _block(view: View, found: Block) -> Block:
     return found._replace(start=view.origin(found.start), end=view.end_origin(found.end))
 
 
-def _was_escaped(text: str, block: Block) -> bool:
-    """Return True if the markup itself was escaped, and not only something inside a value."""
-    return text[block.start] in "&\\" or _ESCAPED_FRAME.match(text, block.start, block.end) is not None
+def _is_escaped(text: str, start: int, end: int) -> bool:
+    return text[start] in "&\\" or _ESCAPED_FRAME.match(text, start, end) is not None
 
 
 def _merge(found: list[Block], more: list[Block]) -> list[Block]:

@@ -4,7 +4,7 @@ r"""Dialect tables: the TOML files of this package, one beside each module that 
     rank = 1                                         or the module's `read` with a grammar from the table
     openers = ['(?&bar)tool_call_start\|{1,2}>']     see `openers` for the syntax
     speakers.lfm2 = ["lfm"]                          dialect → model families
-    closers.'lfm:call' = "lfm2"                      see `scan.Family` for `closers`, `lone` and `after_name`
+    closers.'lfm:call' = "lfm2"                      see `Table` for `closers`, `lone` and `after_name`
     patterns.end = '<\|{1,2}tool_call_end\|{1,2}>'   regular expressions, attributes of the table in the module
     named.call = 'DECLARED\s{0,3}\('                 likewise, with the names of the declared tools, see `Table.named`
     proper.lfm2 = '…'                                matches a block that keeps to the notation, see `scan.is_damaged`
@@ -42,11 +42,26 @@ write it, tokens that end a turn."""
 
 
 class Table:
-    """The table of one family. Its compiled patterns are attributes."""
+    """The table of one family: dialects that share openers and a reader. Its compiled patterns are attributes.
 
-    def __init__(self, data: Mapping[str, Any], parts: Mapping[str, str], templates: Mapping[str, Any]) -> None:
-        self.data = data
+    `openers`: all beginnings of a block of the family. `rank`: families of a lower rank are tried first at a shared
+    opener: 1 if the family has bytes that no other family has, 2 usual, 3 for markup that no earlier family reads, 4 for
+    weak shapes. `speakers`: per dialect, the model families (`text.families`) that write it. `closers`: pattern source of a
+    closing tag → dialect of a lone closer at the end of a text, whose opener is lost (None: shared by several dialects).
+    `lone`: closers that count without company. `after_name`: openers that may follow the name of a declared tool at a line
+    start, if only that name is left of a call. `file`: the name of the table's file without the extension.
+    """
+
+    def __init__(
+        self, family: str, file: str, data: Mapping[str, Any], parts: Mapping[str, str], templates: Mapping[str, Any]
+    ) -> None:
+        self.family, self.file, self.data = family, file, data
         self._parts, self._templates = {**parts, **data.get("parts", {})}, templates
+        self.openers, self.after_name = self._parsed("openers"), self._parsed("after_name")
+        self.rank: int = data.get("rank", 2)
+        self.speakers = {dialect: frozenset(models) for dialect, models in data.get("speakers", {}).items()}
+        self.closers = {self.source(tag): dialect or None for tag, dialect in data.get("closers", {}).items()}
+        self.lone = frozenset[str](data.get("lone", ()))
         self.patterns: dict[str, Any] = {key: self.compile(one) for key, one in data.get("patterns", {}).items()}
         self._named = {key: self.source(source) for key, source in data.get("named", {}).items()}
 
@@ -81,17 +96,13 @@ class Table:
         """Return the patterns of a template, with the strings of a row or of `[templates.defaults]` as parts."""
         row = {**self._templates.get("defaults", {}), **row}
         parts = self._parts | {key: value for key, value in row.items() if isinstance(value, str)}
-        return Table({**row, "patterns": self._templates[template]}, parts, {})
+        return Table(self.family, self.file, {**row, "patterns": self._templates[template]}, parts, {})
 
     def compile(self, source: str) -> Pattern:
         return lazy_pattern(self.source(source))
 
-    def openers(self, key: str = "openers") -> tuple[Opener, ...]:
+    def _parsed(self, key: str) -> tuple[Opener, ...]:
         return tuple(parse(self.source(source)) for source in self.data.get(key, ()))
-
-    @property
-    def speakers(self) -> dict[str, frozenset[str]]:
-        return {dialect: frozenset(families) for dialect, families in self.data.get("speakers", {}).items()}
 
 
 _QUOTE = "[\"']"
@@ -122,18 +133,15 @@ def load(file: str) -> dict[str, Table]:
     """Read the tables of a file, given by its name without the extension; keyed by family."""
     document = tomllib.loads((resources.files(__package__) / f"{file}.toml").read_text("utf-8"))
     parts, templates = document.pop("parts", {}), document.pop("templates", {})
-    return {name: Table(data, _COMMON | parts, templates) for name, data in document.items()}
+    return {name: Table(name, file, data, _COMMON | parts, templates) for name, data in document.items()}
 
 
-def table(module: str, family: str) -> Table:
-    """Return the table of a family that the module `module` (its `__name__`) reads."""
-    return load(module.rpartition(".")[2])[family]
+def tables(module: str, *families: str) -> list[Table]:
+    """Return the tables of families that the module `module` (its `__name__`) reads."""
+    return [load(module.rpartition(".")[2])[family] for family in families]
 
 
 def files() -> list[str]:
     """Return the names of all table files without the extension."""
-    return sorted(
-        file.name.removesuffix(".toml")
-        for file in resources.files(__package__).iterdir()
-        if file.name.endswith(".toml")
-    )
+    names = (file.name for file in resources.files(__package__).iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))

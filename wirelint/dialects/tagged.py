@@ -1,9 +1,20 @@
-"""The grammar shared by XML-ish dialects: an opening tag that names the tool, parameter tags, closing tags.
+r"""The grammar shared by XML-ish dialects: an opening tag that names the tool, parameter tags, closing tags.
 
 These dialects have no escaping: a value ends at the first closing tag of its own parameter, even inside a string. If
 that closer is missing (the next parameter begins first, or the call ends), the value ends there, without the line end
 that framed it. Instead of parameter tags a body may hold a JSON object, or tags named after the parameters of a
 declared tool.
+
+Other dialects put the key and the value of every argument into separate tags.
+
+    <tool_call>lookup
+    <arg_key>city</arg_key>
+    <arg_value>Graz</arg_value>
+    </tool_call>
+
+In the wild the separators come as the two
+characters `\n`, tags of keys come twice or not at all or as another opener, closers are stray, doubled or missing.
+Such an argument is the text between the remaining tags; an argument without its value makes the call incomplete.
 """
 
 from __future__ import annotations
@@ -12,13 +23,15 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from wirelint.dialects import declared
-from wirelint.dialects.declared import Hint
-from wirelint.dialects.json_blocks import whole_value
+from wirelint.dialects import declared, python_calls
+from wirelint.dialects.declared import Hint, properties_of
+from wirelint.dialects.json_blocks import calls_of, whole_value
 from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading
-from wirelint.dialects.tables import table
+from wirelint.dialects.tables import Table, tables
 from wirelint.model import Json, Tool
 
+_QWEN, _BEAM, _CWM, _XML = tables(__name__, "qwen", "beam", "cwm", "tool_named")
+_GLM, _HY, _IFM, _SOLAR = tables(__name__, "glm", "hy", "ifm", "solar")
 _CHILD = re.compile(r"<\s{0,3}([A-Za-z_][\w.-]{0,63})\s{0,3}>")
 _CUT_CLOSER = re.compile(r"<\s{0,3}/\s{0,3}[\w:]{0,32}\s{0,3}\Z")
 _CUT_OPENER = re.compile(r"<[^<>]{0,256}\Z")
@@ -46,11 +59,6 @@ class Tags:
     other_end: Pattern
     framed: bool = False
     cdata: bool = False
-
-    @property
-    def stops(self) -> tuple[Pattern, ...]:
-        """The patterns that end a value whose closer is missing."""
-        return (self.other_end, self.parameter, self.call_end, self.wrapper_end, self.call)
 
 
 @dataclass(slots=True)
@@ -133,7 +141,8 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         return
     # A value without its closer ends at the next tag, unless the closer may still arrive.
     coming = end is None and not reader.over
-    stop = None if coming else reader.first(tags.stops, start)
+    stops = (tags.other_end, tags.parameter, tags.call_end, tags.wrapper_end, tags.call)
+    stop = None if coming else reader.first(stops, start)
     if stop is None:
         body.cut_off(reader.size)
         return
@@ -192,10 +201,7 @@ def unframed(reader: Reader, start: int, end: int) -> str:
     return value.removesuffix("\n").removesuffix("\r") if value.endswith("\n") else value
 
 
-_QWEN = table(__name__, "qwen")
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
-
-
 _VERBATIM = Tags(
     _QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, _QWEN.parameter_end
 )
@@ -247,12 +253,10 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     if tool is None and (body.cut or not ended or (body.empty and not wrapped)):
         reader.dead[tags] = body.end
         return False
-    if body.empty and not body.cut and not (ended and (wrapped or canonical)):
-        return False
-    return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
+    counts = not body.empty or body.cut or (ended and (wrapped or canonical))
+    return counts and run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
 
 
-_BEAM = table(__name__, "beam")
 _CHANNELS = ("analysis", "commentary", "final")
 _BEAM_TAGS = Tags(
     _BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, _BEAM.parameter_end, True
@@ -281,9 +285,6 @@ def read_beam(reader: Reader, position: int) -> Reading:
     return reader.block("beam_rfl", position, body.end, (), "generic") if body.raw else None
 
 
-_CWM = table(__name__, "cwm")
-
-
 def read_cwm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_CWM.opener, position)
     if opener is None:
@@ -302,24 +303,17 @@ def read_cwm(reader: Reader, position: int) -> Reading:
     tool = reader.tool(name)
     if tool is None and not closed:
         return None
-    arguments = _cwm_arguments(tool, reader.value(start, end).strip())
-    # A command that is cut off looks like one whose closer is missing; JSON does not.
-    call = reader.call(name, arguments, complete=arguments is not None)
-    return reader.block(
-        "cwm_tool_block", position, stop.end() if stop is not None and closed else end, (call,), "generic"
-    )
-
-
-def _cwm_arguments(tool: Tool | None, text: str) -> Json:
-    if not text:
-        return {}
+    text = reader.value(start, end).strip()
+    arguments: Json = {"command": text} if text else {}
     if text.startswith("{"):
-        value = whole_value(text)
-        return value if isinstance(value, dict) else None
-    return declared.bind(tool, text) if tool is not None and tool.schema is not None else {"command": text}
+        arguments = whole_value(text)
+    elif text and tool is not None and tool.schema is not None:
+        arguments = declared.bind(tool, text)
+    # A command that is cut off looks like one whose closer is missing; JSON does not.
+    call = reader.call(name, arguments, complete=isinstance(arguments, dict))
+    return reader.block("cwm_tool_block", position, stop.end() if stop and closed else end, (call,), "generic")
 
 
-_XML = table(__name__, "tool_named")
 _HTML = frozenset(_XML.data["html"])
 
 
@@ -359,18 +353,19 @@ def _read_call(reader: Reader, opener: Match, name: str, closer: Pattern) -> Rea
     if tool is None:
         return None
     body = _read_parameters(reader, opener.end(), tool, closer)
-    if body is None or (body.empty and not body.closed):
+    if body is None:
         return None
     if body.empty and (
-        declared.required(tool) or (tool.name in _HTML and not reader.is_whole(opener.start(), body.end))
+        not body.closed
+        or declared.required(tool)
+        or (tool.name in _HTML and not reader.is_whole(opener.start(), body.end))
     ):
         return None
     arguments = body.arguments(tool)
-    if not declared.fits(tool, arguments):
-        return None
     whole = not body.cut and (body.closed or body.keys.issuperset(declared.required(tool)))
     call = reader.call(name, arguments, complete=whole)
-    return reader.block("tool_named_xml", opener.start(), body.end, (call,), "generic")
+    fits = declared.fits(tool, arguments)
+    return reader.block("tool_named_xml", opener.start(), body.end, (call,), "generic") if fits else None
 
 
 def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) -> Body | None:
@@ -424,3 +419,269 @@ def _without_frame(value: str) -> str:
 @lru_cache(maxsize=1024)
 def _closer(name: str) -> Pattern:
     return re.compile(rf"<\s{{0,2}}/\s{{0,2}}{re.escape(name)}\s{{0,2}}>")
+
+
+# -- keys and values in tags of their own ---------------------------------------------------------------------------------
+
+_GAP = r"(?:\s|\\[nrt]){0,16}"
+_NAME = re.compile(rf"{_GAP}(?P<name>[\w.:/-]{{1,128}})")
+_SPACE = re.compile(r"(?:\s|\\[nrt])*")
+_CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
+
+
+_GLM_TAGS, _HY_TAGS, _IFM_TAGS, _SOLAR_TAGS = (
+    family.filled("tags", family.data["tags"]) for family in (_GLM, _HY, _IFM, _SOLAR)
+)
+"""The patterns of the families; `tagged.toml` describes them."""
+
+
+@dataclass(slots=True)
+class _Run(Calls):
+    """The calls of one wrapper. A separator (`separated`) or a line end (`lined`) follows the name of one."""
+
+    separated: bool = False
+    lined: bool = False
+
+
+def _read_pair_call(reader: Reader, position: int, grammar: Table, run: _Run) -> bool:
+    """Read the call whose name is at a position, right after its opening tag. Return False if none can follow."""
+    name = reader.match(_NAME, position)
+    if name is None:
+        return False
+    if reader.ended(name.end()):
+        if reader.over and (reader.tool(name["name"]) is not None or "sure" in grammar.data):
+            run.add(reader.call(name["name"], {}, complete=False), name.end())
+        return False
+    if reader.char(name.end()) == "(":
+        # Python's syntax in place of the tags: of a declared tool, and closed.
+        if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
+            return False
+        read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
+        closer = reader.follow(grammar.call_end, read.end) if read is not None and read.closed else None
+        if read is None or closer is None:
+            reader.dead[_NAME] = read.end if read is not None else name.end()
+            return False
+        call = read.native(reader)
+        return call.complete and reader.fits(call) and run.add(call, closer.end())
+    if not reader.over and reader.match(_CUT_TAG, name.end()):
+        return False
+    written, end = _split(reader, name, grammar)
+    separator = reader.match(grammar.separator, end)
+    end = separator.end() if separator is not None else end
+    tool = reader.tool(written)
+    known = "sure" in grammar.data or tool is not None
+    if not known and not _may_be_stranger(reader, position, end, grammar):
+        return False
+    body = _read_pairs(reader, end, grammar, tool)
+    if not known and (body.cut or body.empty or not body.closed):
+        reader.dead[grammar.head] = body.end
+        return False
+    if body.empty and not body.closed and not body.cut:
+        return False
+    run.separated |= separator is not None
+    run.lined |= reader.char(end) in ("\n", "\r", "\\")
+    return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
+
+
+def _read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -> _Run:
+    """Read the calls at a position, and the closing tag of their wrapper."""
+    run = _Run(position)
+    while opener := reader.match(grammar.call, _skip_space(reader, run.end)):
+        if not _read_pair_call(reader, opener.end(), grammar, run):
+            break
+    at = _skip_space(reader, run.end)
+    if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
+        run.end = closer.end()
+    return run
+
+
+def _split(reader: Reader, name: Match, grammar: Table) -> tuple[str, int]:
+    """Return the name and its end: a key may be glued to it, its opening tag lost."""
+    written = name["name"]
+    if reader.match(grammar.key_end, name.end()) is None or written in reader.tools:
+        return written, name.end()
+    begun = (tool for tool in reader.tools.values() if written.startswith(tool.name))
+    fitting = [tool.name for tool in begun if written[len(tool.name) :] in properties_of(tool.schema)]
+    return (fitting[0], name.start("name") + len(fitting[0])) if len(fitting) == 1 else (written, name.end())
+
+
+def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) -> bool:
+    """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
+    if position < reader.dead.get(grammar.head, 0):
+        return False
+    at = _skip_space(reader, end)
+    head = reader.match(grammar.head, at)
+    if (head is None or not head["opened"]) and reader.char(at) != "{":
+        return False
+    return reader.next(grammar.call_end, end) is not None
+
+
+def _read_pairs(reader: Reader, position: int, grammar: Table, tool: Tool | None) -> Body:
+    """Read the arguments and the closing tag, or as much of them as there is."""
+    body = Body(position)
+    while _read_pair(reader, grammar, body, tool):
+        if body.cut:
+            return body
+    at = _skip(reader, grammar, body)
+    while closer := reader.match(grammar.call_end, at):  # in the wild closers without end
+        at = reader.space(closer.end()) if body.closed else closer.end()
+        body.end, body.closed = closer.end(), True
+    if not body.closed and reader.match(grammar.cut_closer, at):
+        body.end, body.closed = reader.size, True
+    elif not body.closed and reader.match(_CUT_TAG, at):
+        body.cut_off(reader.size)
+    return body
+
+
+def _skip_space(reader: Reader, at: int) -> int:
+    end = reader.after(_SPACE, at)
+    reader.work += end - at
+    return end
+
+
+def _skip(reader: Reader, grammar: Table, body: Body) -> int:
+    """Return the offset after separators and stray closers."""
+    while stray := reader.match(grammar.stray, at := _skip_space(reader, body.end)):
+        body.end = stray.end()
+    return at
+
+
+def _read_pair(reader: Reader, grammar: Table, body: Body, tool: Tool | None) -> bool:
+    at = _skip(reader, grammar, body)
+    head = reader.match(grammar.head, at)
+    if head is not None and (head["opened"] or (head["key"] and head["ended"])):
+        _read_value(reader, head, grammar, body)
+        return True
+    if reader.match(grammar.key, at):
+        _cut_short(reader, reader.first((grammar.call_end, grammar.call, grammar.outer), at), grammar, body)
+        return True
+    if body.empty and reader.char(at) == "{":
+        return read_json(reader, at, grammar.call_end, grammar.call, body)
+    return body.json is None and tool is not None and read_child(reader, at, tool, body)
+
+
+def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None:
+    start = head.end()
+    end = reader.first((grammar.value_end, grammar.key), start)
+    if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
+        _add(body, head, reader.value(start, end.start()), grammar)
+        body.end = end.end()
+        return
+    # A value without its closer ends at the next tag, unless the closer may still arrive.
+    stop = reader.first((grammar.key, grammar.call_end, grammar.outer, grammar.call), start)
+    if stop is None or head["value"] is None:
+        _cut_short(reader, stop, grammar, body)
+        return
+    _add(body, head, unframed(reader, start, stop.start()), grammar)
+    body.end = stop.start()
+
+
+def _cut_short(reader: Reader, stop: Match | None, grammar: Table, body: Body) -> None:
+    """End the body with an argument that is not whole, at the end of its call."""
+    body.cut_off(stop.end() if stop is not None and stop.re == grammar.call_end else reader.stop(stop))
+
+
+def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Table) -> bool:
+    """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
+    if head["value"] is not None:
+        return True
+    stop = reader.first((grammar.value_end, grammar.call_end, grammar.call), head.end())
+    return stop is not None and stop.start() == end.start()
+
+
+def _add(body: Body, head: Match, text: str, grammar: Table) -> None:
+    key = head["key"].strip("\"'")
+    if not key and not text.strip():  # tags around nothing
+        return
+    body.cut |= not key
+    if key in body.keys and "first_wins" in grammar.data:
+        return
+    kind = head.groupdict().get("type")
+    body.add(key, text, None if kind is None else "text" if kind == "string" else "json")
+
+
+_NAME_LIMIT = 160
+_SHORTEST_GLUED = 4
+
+
+def read_glm(reader: Reader, position: int) -> Reading:
+    opener = reader.match(_GLM.opener, position)
+    if opener is None:
+        # Arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose.
+        if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
+            return None
+        floor = max(reader.floor, position - _NAME_LIMIT)
+        before = _GLM.name_before.search(reader.shadow[floor:position])
+        tool = _last_named(reader, before["name"]) if before is not None else None
+        if before is None or tool is None:
+            return None
+        body = _read_pairs(reader, position, _GLM_TAGS, tool)
+        # The first key may be still to come.
+        if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
+            reader.dead["glm45"] = body.end
+            return None
+        start = floor + before.end("name") - len(tool.name)
+        call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
+        dialect = "glm45" if before.end("name") < before.end() else "glm47"
+        return reader.block(dialect, start, body.end, (call,), "generic")
+    again = reader.follow(_GLM.opener, opener.end())
+    doubled = again is not None and again[0] == opener[0]
+    run = _Run(position)
+    _read_pair_call(reader, again.end() if again is not None and doubled else opener.end(), _GLM_TAGS, run)
+    if not run.calls:
+        return None
+    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if run.lined else "glm47"
+    return reader.block(dialect, position, run.end, run.calls, "generic")
+
+
+def _last_named(reader: Reader, written: str) -> Tool | None:
+    """Return the declared tool whose name ends a text."""
+    if written in reader.tools:
+        return reader.tools[written]
+    name = max((name for name in reader.tools if written.endswith(name)), key=len, default="")
+    inside_word = written[: len(written) - len(name)][-1:].isalnum()
+    return None if not name or (inside_word and len(name) < _SHORTEST_GLUED) else reader.tools[name]
+
+
+def read_hy(reader: Reader, position: int) -> Reading:
+    wrapper = reader.match(_HY.wrapper, position)
+    run = _read_run(reader, wrapper.end() if wrapper is not None else position, _HY_TAGS, wrapped=wrapper is not None)
+    # Without the wrapper, the separator and a suffix the bytes are GLM's.
+    if not run.calls or not (wrapper is not None or run.separated or reader.match(_HY.own, position)):
+        return None
+    return reader.block("hy_v3" if run.separated else "hy_v4", position, run.end, run.calls, "generic")
+
+
+def read_ifm(reader: Reader, position: int) -> Reading:
+    wrapper = reader.match(_IFM.wrapper, position)
+    at = wrapper.end() if wrapper is not None else position
+    if wrapper is None and reader.match(_IFM_TAGS.call, position) is None:
+        return None
+    run: Calls = _read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
+    run = run if run.calls else _read_objects(reader, at)
+    return reader.block("k2_horizon_ifm", position, run.end, run.calls)
+
+
+def _read_objects(reader: Reader, position: int) -> Calls:
+    run = Calls(position)
+    while opener := reader.follow(_IFM_TAGS.call, run.end):
+        run.end = opener.end()
+        at = reader.space(opener.end())
+        decoded = reader.json(at) if reader.char(at) == "{" else None
+        calls = calls_of(reader, decoded.value)[0] if decoded is not None else []
+        if decoded is None or not calls:
+            break
+        run.calls += calls
+        run.end = reader.past(decoded.end, _IFM_TAGS.call_end)
+        if run.end == decoded.end:
+            break
+    run.end = reader.past(run.end, _IFM_TAGS.outer)
+    return run
+
+
+def read_solar(reader: Reader, position: int) -> Reading:
+    opener = reader.match(_SOLAR.opener, position)
+    if opener is None:
+        return None
+    run = _read_run(reader, position, _SOLAR_TAGS, wrapped=False)
+    return reader.block("solar_open2", position, run.end if run.calls else opener.end(), run.calls)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
-from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, Anchor, has_name, heads, may_match, sentence_end, word_start
+from wirelint.dialects.openers import NAME, NO_TAG, THOUGHT_ENDS, Anchor, heads, may_match, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
 from wirelint.dialects.scan import OPENERS, may_begin
 from wirelint.fix import Rewriter
@@ -31,7 +31,7 @@ MARKS = "<["
 _MARKUP = (TOKEN, ANY_TAG, ANSWER_OPENER, ANSWER_CLOSER, MARKERS)
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
 """Bracket, blanks or the slash of a closing tag, a word, and the character after the word."""
-_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds[None] if has_name(opener) for head in heads(opener)}
+_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds[None] if NAME in opener for head in heads(opener)}
 
 
 def may_begin_markup(text: str, at: int, names: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ assistant count for neither: a leak in the history tends to recur, and is a leak
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wirelint import lexicon
 from wirelint.model import Request, Text
@@ -31,7 +31,8 @@ _TAG_CUES = (
 
 def instructions_hold(request: Request, *literals: str) -> bool:
     """Return True if the instructions hold one of the literals outside of a prohibition."""
-    return any(_holds(text, literal) for text in _asking(request) for literal in literals)
+    patterns = [re.compile(re.escape(literal)) for literal in literals]
+    return _uses(found for text in _asking(request) for pattern in patterns for found in pattern.finditer(text))
 
 
 def request_holds(request: Request, *literals: str) -> bool:
@@ -77,8 +78,7 @@ def asks_about_thinking_tags(request: Request) -> bool:
 def prompts_for_thinking_tags(request: Request) -> bool:
     """Return True if the instructions mention tags or blocks for reasoning without their names."""
     texts = (text for text in _asking(request) if mentions(text, *_TAG_CUES))
-    found = (match for text in texts for match in _PHRASES["tags"].finditer(text))
-    return any(not _negated(match.string, match.start()) for match in found)
+    return _uses(found for text in texts for found in _PHRASES["tags"].finditer(text))
 
 
 def asks_for_dialogue(request: Request) -> bool:
@@ -91,29 +91,17 @@ def last_user_text(request: Request) -> str:
     return request.last_user.text if request.last_user is not None else ""
 
 
-def prefill(request: Request) -> str:
-    """Return the prefilled beginning of the answer; empty without one."""
-    last = request.messages[-1] if request.messages else None
-    return last.text if last is not None and last.role == "assistant" and not last.calls else ""
-
-
 def _asking(request: Request) -> Iterator[str]:
     for message in request.messages:
         if message.role in ("system", "user"):
             yield from (part.text for part in message.parts if isinstance(part, Text))
     for tool in request.tools:
         yield tool.description
-    yield prefill(request)
+    last = request.messages[-1] if request.messages else None
+    yield last.text if last is not None and last.role == "assistant" and not last.calls else ""  # a prefilled answer
 
 
-def _holds(text: str, literal: str) -> bool:
-    place = text.find(literal)
-    while place >= 0:
-        if not _negated(text, place):
-            return True
-        place = text.find(literal, place + len(literal))
-    return False
-
-
-def _negated(text: str, place: int) -> bool:
-    return _NEGATION.search(text, max(place - _NEGATION_REACH, 0), place) is not None
+def _uses(spans: Iterable[re.Match[str]]) -> bool:
+    """Return True if one of the matches is in no prohibition."""
+    reach = ((found, max(found.start() - _NEGATION_REACH, 0)) for found in spans)
+    return any(_NEGATION.search(found.string, start, found.start()) is None for found, start in reach)

@@ -10,7 +10,7 @@ classes, and the value must be a list of parts as the APIs define them. It runs 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
@@ -344,20 +344,16 @@ def _read(text: str, start: int) -> ContentRepr | None:
     words: list[str] = []
     only_words = True
     for part in reader.read_items():
-        if not isinstance(part, dict) or not _is_part(part):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not (kind in _WORDS or (kind in _OTHERS and len(part) > 1)):
             return None
-        if part["type"] in _WORDS:
-            words.append(str(part["text"]))
-        else:
-            only_words = False
+        only_words = only_words and kind in _WORDS
+        if kind in _WORDS:
+            said = part.get("text")
+            if not isinstance(said, str) or not part.keys() <= _BESIDE:
+                return None
+            words.append(said)
     if reader.failed or not words or not (reader.pythonic or text.startswith("[", start)):
         return None  # one object of JSON alone is a message of many protocols
     says = "".join(words) if only_words else None
     return ContentRepr(start, reader.position, "Python" if reader.pythonic else "JSON", says)
-
-
-def _is_part(part: Mapping[str, Json]) -> bool:
-    kind = part.get("type")
-    if kind in _WORDS:
-        return isinstance(part.get("text"), str) and part.keys() <= _BESIDE
-    return kind in _OTHERS and len(part) > 1

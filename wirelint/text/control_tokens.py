@@ -24,38 +24,16 @@ from wirelint.text.prose import Cues
 
 _PHRASES = lexicon.Phrases("control_tokens")
 
-# The tokens of the model families' chat templates, from `lexicon/tokens.toml`. To add a family, add its table there.
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The tokens of one chat template. `families` use it. `ends` close a turn, `opens` begin one or its header."""
-
-    families: tuple[str, ...]
-    opens: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
 _TABLES = lexicon.load("tokens")
-TEMPLATES: tuple[Template, ...] = tuple(
-    Template(**{field: tuple(tokens) for field, tokens in table.items()}) for table in _TABLES["templates"]
-)
-
+_TEMPLATES: list[dict[str, list[str]]] = _TABLES["templates"]
+"""The tokens of the model families' chat templates. `ends` close a turn, `opens` begin one or its header."""
+_KINDS = ("opens", "ends", "others")
+OPENS, ENDS, _OTHERS = (frozenset(token for one in _TEMPLATES for token in one.get(kind, ())) for kind in _KINDS)
+SURE = OPENS | ENDS | _OTHERS
 # Tokens that people write too: they count only at the edges, or in a row.
-EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (
-    frozenset[str](_TABLES[name]) for name in ("edge_opens", "edge_ends", "edge_others")
-)
+EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (frozenset[str](_TABLES[f"edge_{kind}"]) for kind in _KINDS)
 EDGES = EDGE_OPENS | EDGE_ENDS | EDGE_OTHERS
-
-OPENS = frozenset(token for template in TEMPLATES for token in template.opens)
-ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
-SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
-
-
 Strength = Literal["sure", "edge", "unknown"]
-
-
 # Tokens that frame thinking: `thinking` reports them.
 _THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
@@ -215,8 +193,8 @@ def cut_token_length(text: str) -> int:
 def native(token: str, model: str) -> bool | None:
     """Return True if a token belongs to the template of the model's family; None if either is unknown."""
     known = family(model)
-    having = (one for one in TEMPLATES if token in (*one.opens, *one.ends, *one.others))
-    users = {name for template in having for name in template.families}
+    having = (one for one in _TEMPLATES if any(token in one.get(kind, ()) for kind in _KINDS))
+    users = {name for template in having for name in template["families"]}
     return known in users if known is not None and users else None
 
 

@@ -14,8 +14,9 @@ import codecs
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from typing import Any, TextIO
 
 # Wording of one-line messages: excerpts, lists and counts.
@@ -118,17 +119,13 @@ def unguarded(output: TextIO) -> TextIO:
 
 
 @contextmanager
-def guard() -> Iterator[None]:
-    """Guard standard output and standard error during a `with` block."""
-    with redirect_stdout(guarded(sys.stdout)), redirect_stderr(guarded(sys.stderr)):
+def _redirected(change: Callable[[TextIO], TextIO]) -> Iterator[None]:
+    with redirect_stdout(change(sys.stdout)), redirect_stderr(change(sys.stderr)):
         yield
 
 
-@contextmanager
-def no_guard() -> Iterator[None]:
-    """Remove the guards from standard output and standard error during a `with` block."""
-    with redirect_stdout(unguarded(sys.stdout)), redirect_stderr(unguarded(sys.stderr)):
-        yield
+guard, no_guard = partial(_redirected, guarded), partial(_redirected, unguarded)
+"""Guard standard output and standard error during a `with` block, or remove their guards."""
 
 
 # Replacements for wirelint's signs on outputs that cannot encode them: Windows pipes are often cp1252, some terminals

@@ -82,7 +82,14 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
         return None
     shown = unquoted(text)
     pair = _invented_pair(text, shown, tools)
-    found = _marked(shown, text) if hinted else []
+    found: list[re.Match[str]] = []  # the first results in known notations
+    if hinted:
+        found += [match for match in MARKERS.finditer(shown) if _has_body(shown, match)]
+        action = _PHRASES["action"].search(shown) or _PHRASES["fenced_action"].search(text)
+        if action and (observation := _OBSERVATION.search(shown, action.end())):
+            found.append(observation)
+        if runaway := _RUNAWAY.search(shown, 1):
+            found.append(runaway)
     if not found:
         return pair
     first = min(found, key=re.Match.start)
@@ -93,17 +100,6 @@ def invented_result(text: str, tools: Sequence[Tool] = ()) -> Invented | None:
     tag, before = _TAG.match(marker), shown[: first.start()]
     called = tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", before) is not None
     return Invented(marker, first.start(), len(text), called)
-
-
-def _marked(shown: str, text: str) -> list[re.Match[str]]:
-    """Return the first results in known notations."""
-    found = [match for match in MARKERS.finditer(shown) if _has_body(shown, match)]
-    action = _PHRASES["action"].search(shown) or _PHRASES["fenced_action"].search(text)
-    if action and (observation := _OBSERVATION.search(shown, action.end())):
-        found.append(observation)
-    if runaway := _RUNAWAY.search(shown, 1):
-        found.append(runaway)
-    return found
 
 
 def _invented_pair(text: str, shown: str, tools: Sequence[Tool]) -> Invented | None:
@@ -153,8 +149,6 @@ _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _SPARK = re.compile(r"[<\[\]\n]")
-
-
 _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wirelint.dialects.openers import Anchor, any_of, expand, first_letters, has_name, word_start
+from wirelint.dialects.openers import NAME, Anchor, any_of, expand, first_letters, word_start
 from wirelint.dialects.scan import FAMILIES, OPENERS
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
 from wirelint.text.control_tokens import EDGES, SURE
@@ -161,7 +161,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     after: dict[str, set[str]] = {}
     leads = [(literal[0], literal[1:].lstrip("|/ ")[:_LEAD]) for literal in _literals()]
     for opener in OPENERS.kinds[None]:
-        for one in () if has_name(opener) else expand(opener):
+        for one in () if NAME in opener else expand(opener):
             first = str(one[0])
             leads += [(first[0], lead) for lead in first_letters((first[1:], *one[1:]))]
     for bracket, lead in leads:

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 _PHRASES = lexicon.Phrases("quoting")
 
 Kind = Literal["fence", "indented", "inline", "quote", "html", "unread"]
-_KINDS: dict[str, Kind] = {
-    "blockquote_open": "quote",
-    "fence": "fence",
-    "code_block": "indented",
-    "html_block": "html",
-}
+_KINDS: dict[str, Kind] = {"blockquote_open": "quote", "fence": "fence", "code_block": "indented", "html_block": "html"}
 
 MOST_LINES = 2048
 """Lines of one text that are parsed, at 4-8 microseconds each. The lines after them count as quoted."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from typing import Protocol, TypeVar, TypeVarTuple
+from typing import TypeVar, TypeVarTuple
 
 # hashlib releases the interpreter's lock (GIL) for `HASHLIB_GIL_MINSIZE` bytes (2048) and more. The thread that writes
 # captures would then hold the GIL for 5 ms, a hundred times as long as the digest takes. So smaller pieces are hashed.
@@ -17,26 +17,23 @@ from typing import Protocol, TypeVar, TypeVarTuple
 _AT_A_TIME = 2047
 
 
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-
-    def digest(self) -> bytes: ...
-
-
 def short(text: str) -> bytes:
     """Return a BLAKE2b digest of twelve bytes."""
-    return _fed(hashlib.blake2b(digest_size=12), text)
+    made = hashlib.blake2b(digest_size=12)
+    _feed(made.update, text)
+    return made.digest()
 
 
 def sha256(text: str) -> bytes:
-    return _fed(hashlib.sha256(), text)
+    made = hashlib.sha256()
+    _feed(made.update, text)
+    return made.digest()
 
 
-def _fed(made: _Digest, text: str) -> bytes:
+def _feed(update: Callable[[bytes], None], text: str) -> None:
     data = text.encode("utf-8", "surrogatepass")
     for start in range(0, len(data), _AT_A_TIME):
-        made.update(data[start : start + _AT_A_TIME])
-    return made.digest()
+        update(data[start : start + _AT_A_TIME])
 
 
 Ts = TypeVarTuple("Ts")
