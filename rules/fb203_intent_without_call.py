@@ -20,7 +20,7 @@ from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_on, acts_outside, looks_up, mends
-from wirelint.claims.toolkinds import Ability, abilities, matching
+from wirelint.claims.toolkinds import Ability, abilities, matching, name_words
 from wirelint.history.origins import manglings
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text, Tool
@@ -130,6 +130,8 @@ class IntentWithoutCall(Rule):
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
+        if fitting is None and found.at_once:
+            fitting = next((one for one in able if found.verb in name_words(one.tool.name)), None)
         if fitting is None and looks_up(found, words, able):
             fitting = next((one for one in able if one.kinds & {"search", "read"}), None)
         if fitting is None and found.at_once and acts_on(found, _spoken(request)):

@@ -34,13 +34,25 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without `--all`, deselect tests that carry the marker `complete`."""
+    """Without `--all`, deselect tests that carry the marker `complete`. Spread the files that wait for processes."""
+    items[:] = _spread(items)
     if selection.is_complete():
         return
     left_out = [item for item in items if item.get_closest_marker("complete")]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("complete")]
+
+
+def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests with the files of `tests/live` between the others: side by side they leave processors idle."""
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    waiting = [path for path in files if path.startswith("tests/live/")]
+    others = [path for path in files if path not in waiting]
+    places = {path: (number + 0.5) / len(group) for group in (waiting, others) for number, path in enumerate(group)}
+    return [item for path in sorted(files, key=places.__getitem__) for item in files[path]]
 
 
 _STEADY = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

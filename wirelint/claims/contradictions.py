@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
-from wirelint.claims.actions import PARTICIPLES, stem, words_of
+from wirelint.claims.actions import stem, words_of
+from wirelint.claims.counts import looking_up, miscounted_states, more_than_rows, wrong_counts
 from wirelint.claims.derivation import (
     MOST_DATA,
     NEAR,
@@ -98,30 +99,14 @@ def _figures(text: str) -> frozenset[tuple[int, str]]:
     return frozenset((int(a or d), (b or c).lower()[:4]) for a, b, c, d in _PHRASES["figure"].findall(text))
 
 
-# Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
-#
-# The noun decides: a general word for hits, or a noun of the tool that looked.
+# Hits that a text denies: "there are none" against fourteen, or against an error.
 
 _PLAIN = frozenset(_PHRASES.words("plain"))
-_NUMERALS = dict(
-    zip(
-        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-        range(2, 13),
-        strict=True,
-    )
-)
-_COUNTED_THINGS = tuple(
-    _PHRASES.pattern(key, numerals="|".join(_NUMERALS)) for key in ("counted_things", "counted_subjects")
-)
-
-
-def _looking(known: Sequence[Fact]) -> list[Fact]:
-    return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
 
 
 def denied_hits(turn: Turn) -> Contradiction | None:
     """Return the denial of hits by a general word for them, or of anything after an error."""
-    prose, looking = turn.prose, _looking(turn.known)
+    prose, looking = turn.prose, looking_up(turn.known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return None
     if all(fact.outcome.error for fact in looking):
@@ -339,7 +324,11 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
             nouns = [noun, _COUNT_NOUNS.get(noun.casefold(), noun)]
             if found := _denied_below(turn, sentence, none):
                 return found
-            if len(nouns[-1]) < _SHORTEST_NOUN or not _PHRASES["ends"].match(sentence.masked, none.end()):
+            ends = _PHRASES["ends"].match(sentence.masked, none.end()) is not None
+            in_all = ends or _IN_ALL.match(sentence.masked, none.end())
+            if particulars(nouns[-1]) == _ERROR and in_all and (line := _error_line(turn)) is not None:
+                return Contradiction(*sentence.span, f"the log has {line}", *SURE)
+            if len(nouns[-1]) < _SHORTEST_NOUN or not ends:
                 continue
             held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, nouns)]
             if held and all(number not in _ZEROS for _, number, _ in held):
@@ -347,6 +336,21 @@ def denied_numbers(turn: Turn) -> Contradiction | None:
                 against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
                 return Contradiction(*sentence.span, f"{against}: {fact.shown}", *SURE)
     return None
+
+
+_COUNT_NOUNS = {word: noun for noun, words in _PHRASES.table("count_nouns").items() for word in words.split()}
+_SHORTEST_NOUN = 5
+_ERROR = particulars("errors")
+_IN_ALL = re.compile(
+    r"(?i) (?:in (?:the|this|your)|were|found|reported|at all|in den|im|dans les?|en (?:el|los)|nei|nel)\b"
+)
+_LOG_ERROR = re.compile(r"^\W*(?:[\d:.,TZ/+-]+ ){1,3}\W*(?:ERROR|FATAL|CRITICAL)\b.{0,60}", re.MULTILINE)
+"""A line of a log that begins with its time and level."""
+
+
+def _error_line(turn: Turn) -> str | None:
+    found = next(filter(None, map(_LOG_ERROR.search, turn.returned)), None)
+    return repr(found[0]) if found is not None else None
 
 
 def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contradiction | None:
@@ -408,79 +412,6 @@ def _means(key: str, words: frozenset[str]) -> bool:
 
 
 _ERROR_KEYS = frozenset({"error", "errors", "fault", "reason", "message", "note", "notes", "comment", "warning"})
-
-
-def miscounted_states(turn: Turn) -> Contradiction | None:
-    """Return "415 passed, 0 failed" where the results have `"passed": 409`, and no other number for the word."""
-    for sentence in statements(turn.prose) if len(turn.good) == len(turn.known) else ():
-        found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
-        for one in found:
-            key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
-            held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
-            told = [_amount(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
-            if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
-                return Contradiction(*sentence.span, f"the results have {one['word']} = {held.pop()}")
-    return None
-
-
-def _is_state(word: str) -> bool:
-    return word.lower() in states() or word.lower() in PARTICIPLES or word.lower().endswith("ed")
-
-
-_STATE_COUNT = re.compile(
-    rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{'|'.join(_NUMERALS)})) "
-    r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"
-)
-_COUNT_NOUNS = {word: noun for noun, words in _PHRASES.table("count_nouns").items() for word in words.split()}
-_SHORTEST_NOUN = 5
-
-
-def wrong_counts(turn: Turn) -> Contradiction | None:
-    looking = [fact for fact in _looking(turn.known) if not fact.outcome.error]
-    if len(looking) != 1 or not looking[0].outcome.counts:
-        return None
-    fact = looking[0]
-    for sentence in turn.sentences:
-        stated = _reported_count(sentence, fact, words_of(turn.order))
-        if stated is None or stated <= max(fact.outcome.counts) or stated in _column_sums(fact.result.text):
-            continue
-        if fact.outcome.counts == {0} and _PHRASES["recalled"].search(sentence.masked):
-            continue
-        if not re.search(rf"(?<!\d){stated}(?!\d)", f"{fact.result.text} {fact.arguments}"):
-            paged = _PHRASES["paged"].search(fact.result.text)
-            return None if paged else Contradiction(*sentence.span, fact.shown)
-    return None
-
-
-def _column_sums(text: str) -> set[float]:
-    """Return the sums of the numbers under each key of a result: 73 parcels at three stops."""
-    sums: dict[str, float] = {}
-    for datum in data(text):
-        sums[datum.column] = sums.get(datum.column, 0.0) + datum.value.readings[0]
-    return {*sums.values()}
-
-
-def _reported_count(sentence: Sentence, fact: Fact, asked: frozenset[str]) -> int | None:
-    """Return the number of hits in a sentence: with a general word for hits, or with a noun of the tool or the order."""
-    text = sentence.masked.replace("*", "")
-    match = _PHRASES["counted"].search(text)
-    if match is None:
-        things = (one for pattern in _COUNTED_THINGS for one in pattern.finditer(text))
-        nouns = (
-            fact.able.words
-            | asked
-            | words_of(" ".join(key for table in tables(fact.result.text) for key in table[0].cells))
-        )
-        match = next((one for one in things if words_of(one["noun"]) & nouns), None)
-    if match is None and (abroad := _PHRASES["counted_abroad"].search(sentence.masked)):
-        return int(next(filter(None, abroad.groups())))
-    if match is None:
-        return None
-    return _amount(match["number"])
-
-
-def _amount(number: str) -> int:
-    return _NUMERALS.get(number.lower()) or int(number)
 
 
 # Dates, times of day and codes that take the place of those of the results.
@@ -693,7 +624,7 @@ def contradictions(
     checks = [denied_hits, empty_places]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
-    checks += [miscounted_states, wrong_counts, false_test_reports, dry_runs, _wrong_argument]
+    checks += [miscounted_states, more_than_rows, wrong_counts, false_test_reports, dry_runs, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None

@@ -132,10 +132,10 @@ def _figures(amount: float) -> str:
 
 
 def other_version(turn: Turn) -> Contradiction | None:
-    """Return the only version of a reply if the results have one other version only: `4.12.2` in place of `4.2.11`."""
+    """Return the only version of a reply if the results have others, of which it has none: `4.12.2` beside `4.2.11`."""
     told = [*_VERSION.finditer(turn.prose.text)]
     held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
-    if len(held) != 1 or len({one[0] for one in told}) != 1 or told[0][0] in held:
+    if not held or len({one[0] for one in told}) != 1:
         return None
     if any(told[0][0] in text for text in (*turn.told, *turn.results)):
         return None
@@ -143,7 +143,7 @@ def other_version(turn: Turn) -> Contradiction | None:
         before = sentence.masked[: max(told[0].end() - sentence.start, 0) + _NEGATED_WITHIN]
         inside = sentence.start <= told[0].start() < sentence.end
         if inside and not _PHRASES["negates"].search(before):
-            return Contradiction(*sentence.span, f"the results have {held.pop()!r}: {turn.good[-1].shown}")
+            return Contradiction(*sentence.span, f"the results have {min(held)!r}: {turn.good[-1].shown}")
     return None
 
 

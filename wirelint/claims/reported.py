@@ -138,9 +138,21 @@ def reported_beside_lookups(
             continue
         if sentence.masked.rstrip("* ").endswith((":", "：")):
             continue  # the product follows
-        if len(particulars(prose.text[sentence.start : sentence.end]) & given) > 1:
-            return Claim(idle[0].kinds, "", "said", sentence.masked, *sentence.span), idle[0]
+        told = particulars(prose.text[sentence.start : sentence.end])
+        one = idle[0] if len(told & given) > 1 else next((one for one in idle if _names_act(one, done[0], told)), None)
+        if one is not None:
+            return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
+
+
+def _names_act(one: Ability, done: str, told: frozenset[str]) -> bool:
+    """Return True if a finished action has the verb of a tool's name, and its sentence a noun of it: "I've issued a refund"
+    of `issue_refund`, "la he apagado" of `apagar`.
+    """
+    words = [particulars(word) for word in name_words(one.tool.name)]
+    acts = particulars(" ".join(stem(word.lower()) for word in _WORD.findall(done))) | particulars(done)
+    nouns = [word for word in words if word and word.isdisjoint(acts)]
+    return len(nouns) < len([word for word in words if word]) and (not nouns or any(word <= told for word in nouns))
 
 
 _LOOKUPS = frozenset(

@@ -25,10 +25,11 @@ from wirelint.claims.rows import (
     own_data,
     side_by_side,
     tables,
+    times_of,
     wrong_clause,
 )
 from wirelint.claims.states import opposite_state, pattern_of
-from wirelint.claims.values import LONGEST, values, without_moments
+from wirelint.claims.values import LONGEST, clocks, values, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -50,6 +51,8 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts)
                 or _exchanged(prose, text, parts)
+                or _exchanged_times(prose, parts)
+                or _unknown_in_enumeration(turn, parts)
                 or wrong_clause(turn, good, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
@@ -86,6 +89,23 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[Named]) -> Contradiction
             shown = clause.text[value.start : value.end]
             against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
             return Contradiction(*part, against)
+    return None
+
+
+def _exchanged_times(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a clause that gives the only times of day of two rows to each other: "Ann comes at 21:15 and Bo at 19:45"."""
+    for part, found in parts:
+        rows = list({row.place: row for _, row, _ in found}.values())
+        told = [clock.minutes for clock in clocks(prose.text[slice(*part)])]
+        own = [times_of(row) for row in rows]
+        if len(rows) == len(told) == 2 and all(len(one) == 1 for one in own) and own[0] != own[1]:
+            behind = all(prose.text[part[0] : part[1]].find(name) >= 0 for _, _, name in found)
+            if (
+                behind
+                and [{one} for one in told] == own[::-1]
+                and not _PHRASES["relates"].search(prose.text[slice(*part)])
+            ):
+                return Contradiction(*part, f"the times belong to the other row each: {rows[0].place}, {rows[1].place}")
     return None
 
 
@@ -167,6 +187,28 @@ def _stated_in_turn(prose: Prose, parts: Sequence[Named]) -> Contradiction | Non
 
 _MOST_PIECES = 32
 _COMMA = re.compile(r"[,，、](?!\d)")
+
+
+def _unknown_in_enumeration(turn: Turn, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a full name that no text has, in an enumeration of names of rows: "Ann Bo, Cy Do and Ed Fo"."""
+    for part, found in parts:
+        known = {name.casefold() for _, _, name in found}
+        for listed in _ENUMERATED.finditer(turn.prose.text, *part):
+            names = _FULL_NAME.findall(listed[0])
+            strange = [name for name in names if name.casefold() not in known]
+            if len(names) - len(strange) < _FEWEST_NAMES or len(strange) != 1:
+                continue
+            if any(strange[0].casefold() in text.casefold() for text in (*turn.told, *turn.results)):
+                continue
+            return Contradiction(*part, f"no result and no message has {strange[0]!r}: {turn.good[-1].shown}")
+    return None
+
+
+_FULL_NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+){1,2}")
+_ENUMERATED = re.compile(
+    rf"{_FULL_NAME.pattern}(?:(?:, |,? (?:and|und|et|y|e|en|och|og|i) ){_FULL_NAME.pattern}){{2,8}}"
+)
+_FEWEST_NAMES = 2
 
 
 def _opposite(text: str, rows: Iterable[Row]) -> str | None:

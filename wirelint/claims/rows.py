@@ -64,6 +64,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
+_CYRILLIC = re.compile(r"[а-яё]{5,}")
 _CLOCK = re.compile(r"\d{1,2}:\d\d")
 _NAMING = re.compile(r"[^\W\d_]|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 _FEW_DIGITS = 2
@@ -309,6 +310,9 @@ def _start(named: NamedRow) -> int:
 
 def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
+    if _CYRILLIC.fullmatch(name):  # `Лесную` of `Лесная`
+        yield from (found.span() for found in re.finditer(rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)", text))
+        return
     start, inflected = text.find(name), len(name) >= _INFLECTED and name.isalpha()
     while start >= 0:
         end = start + len(name)
@@ -576,15 +580,15 @@ def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], 
     The clause has all times of the row but one, and another one in its place.
     """
     told = list(clocks(clause.text))
-    left = _times(clause.row) - _told_times(prose, clause)
-    if len(told) != 1 or len(left) != 1 or told[0].minutes in _times(clause.row):
+    left = times_of(clause.row) - _told_times(prose, clause)
+    if len(told) != 1 or len(left) != 1 or told[0].minutes in times_of(clause.row):
         return None
     if everywhere.are_too_many or told[0].minutes in everywhere.minutes:
         return None
     if _PHRASES["bound"].search(clause.text[: told[0].start]):
         return None
-    others = (one for one in clauses if one.row is not clause.row and _times(one.row))
-    as_it_is = any(_told_times(prose, one) == _times(one.row) for one in others)
+    others = (one for one in clauses if one.row is not clause.row and times_of(one.row))
+    as_it_is = any(_told_times(prose, one) == times_of(one.row) for one in others)
     shown = clause.text[told[0].start : told[0].end]
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
@@ -594,7 +598,7 @@ def _told_times(prose: Prose, clause: _Clause) -> set[int]:
     return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
 
 
-def _times(row: Row) -> set[int]:
+def times_of(row: Row) -> set[int]:
     return {clock.minutes for cell in row.cells.values() if isinstance(cell, str) for clock in clocks(cell)}
 
 
@@ -669,10 +673,10 @@ def _field_of_another(clause: _Clause, table: Sequence[Row]) -> str | None:
     """Return why the only time of a clause is that of another field than the one that it names: `hora prevista`."""
     fields = [(row, cell) for row in table for cell in row.cells.values() if len(row.cells) == 1]
     told = {clock.minutes for clock in clocks(clause.text)}
-    if len(fields) != len(table) or " " not in clause.row.names[0] or len(told) != 1 or _times(clause.row) & told:
+    if len(fields) != len(table) or " " not in clause.row.names[0] or len(told) != 1 or times_of(clause.row) & told:
         return None
-    other = next((row for row, cell in fields if isinstance(cell, str) and _times(row) == told), None)
-    return f"the time is that of {other.place}, not of {clause.row.place}" if other and _times(clause.row) else None
+    other = next((row for row, cell in fields if isinstance(cell, str) and times_of(row) == told), None)
+    return f"the time is that of {other.place}, not of {clause.row.place}" if other and times_of(clause.row) else None
 
 
 def holds(text: str, word: str) -> bool:

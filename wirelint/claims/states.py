@@ -88,7 +88,10 @@ def _measured() -> dict[str, list[int]]:
     return pairs
 
 
-_ADJECTIVE = re.compile(r"[a-z]{3,}(?:ed|able|ible)")
+_ADJECTIVE = re.compile(
+    r"[a-z]{3,}(?:ed|able|ible|[aiu]d[oa]|[aiu]t[oa]|ona|ony|iert|ee)|(?:ge|be|ver|aus|ein)[a-z]{2,}(?:t|en)"
+)
+"""A flag that says what a thing is, in the languages that form it with an ending."""
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _PARTING = ",;:、，；：。"
 
@@ -127,13 +130,17 @@ def _off() -> list[_State]:
     return [state for word in ("disabled", "unavailable", "excluded") for state in states()[word]]
 
 
-_BESIDE = 9
+_PREPOSITION = re.compile(
+    r"(?i) (?:under|in|on|within|of|by|with|unter|mit|en|sous|con|bajo|sob|sotto|onder) (?:the )?\Z"
+)
+_BESIDE = 10
 """Characters before a word in which a negation is of the word: `sin `, `is not `, `n'est pas `."""
 
 
 def _is_denied(text: str, word: re.Match[str]) -> bool:
     """Return True if a negation is right before a word."""
-    before = _PHRASES["still"].sub(" ", text[max(word.start() - _BESIDE, 0) : word.start()])
+    before = _PREPOSITION.sub(" ", text[max(word.start() - 2 * _BESIDE, 0) : word.start()])
+    before = _PHRASES["still"].sub(" ", before)[-_BESIDE:]
     return _PHRASES["negates"].search(before) is not None
 
 
