@@ -42,6 +42,11 @@ LINES: dict[str, tuple[bytes, list[str], list[str]]] = {
     "corrupt at the beginning": (b'{"id": oops}\n' + _lines(2), ["0", "1"], ["line 1: broken JSON"]),
     "many corrupt": (b"{oops}\n" * 3 + _lines(1), ["0"], ["and 2 more like it"]),
     "not a record": (_lines(1) + b'{"a":1}\n', ["0"], ["line 2: neither `request` nor `response`"]),
+    "a URL that is none": (
+        _lines(1) + b'{"request":{"url":"http://[h/"}}\n',
+        ["0"],
+        ["line 2: its URL cannot be read: Invalid IPv6 URL (the other 1 were read)"],
+    ),
     "a later format": (_lines(1) + b'{"format":7,"request":{}}\n', ["0"], ["upgrade wirelint"]),
     "one record over several lines": (json.dumps({"id": "p", "request": {"body": {}}}, indent=2).encode(), ["p"], []),
     "an array": (

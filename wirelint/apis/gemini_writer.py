@@ -141,14 +141,14 @@ class _Call:
 
     def part(self) -> dict[str, Json]:
         """Return the part of the whole call. Raise ValueError for arguments that the API cannot express."""
-        name = next((one for one in ("functionCall", "function_call") if mapping(self.source.get(one))), "")
+        name = next((one for one in ("functionCall", "function_call") if mapping(self.source.get(one))), "functionCall")
         arguments = self.arguments
         if arguments is None and any(self.texts):
             raise ValueError("arguments that are no object cannot be sent to a client of this API")
         call = {key: value for key, value in mapping(self.source.get(name)).items() if key not in _PARTIAL}
         call |= {key: value for key, value in (("id", self.start.id), ("name", self.start.name)) if value is not None}
         call["args"] = {} if arguments is None else arguments
-        return {name or "functionCall": call, **{key: value for key, value in self.source.items() if key != name}}
+        return {name: call, **{key: value for key, value in self.source.items() if key != name}}
 
 
 def _joined(events: Sequence[Event]) -> list[Event]:

@@ -72,7 +72,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
     items = mappings(body.get("input"))
     if not items or "messages" in body or path.endswith(_OTHER_APIS) or not isinstance(body.get("model"), str):
         return False
-    return all(isinstance(item.get("role"), str) or item.get("type") in _ITEMS for _, item in items)
+    return all(isinstance(item.get("role"), str) or text(item.get("type")) in _ITEMS for _, item in items)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from wirelint.capture.format import FormatError
 from wirelint.capture.readers.storage import Stream
@@ -108,6 +109,8 @@ def read_parts(
     for number, part in parts:
         try:
             records = list(take(part, number))
+            for record in records:
+                _check_url(record)
         except FormatError as error:
             wrong.append((number, str(error)))
         else:
@@ -121,6 +124,14 @@ def read_parts(
         rest = f"the other {read} were read" if read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
         yield Problem(source, f"{noun} {number}", f"{reason}{others}", cure, fatal=not read)
+
+
+def _check_url(record: Record | Problem) -> None:
+    """Raise FormatError for a record whose URL cannot be split: `http://[`."""
+    try:
+        urlsplit("" if isinstance(record, Problem) else record.url)
+    except ValueError as error:
+        raise FormatError(f"its URL cannot be read: {error}") from error
 
 
 def as_string(value: Json) -> str:
