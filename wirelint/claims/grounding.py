@@ -149,7 +149,12 @@ def displaced(turn: Turn) -> Contradiction | None:
     given = _given_rates(turn)
     scaled = scaled_values(free, own)
     for one in free:
-        if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end) or _is_total(one, possible):
+        if (
+            one in scaled
+            or is_price_per(one.value, prose.masked)
+            or _PHRASES["apart"].match(prose.masked, one.value.end)
+            or _is_total(one, possible)
+        ):
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
@@ -157,8 +162,9 @@ def displaced(turn: Turn) -> Contradiction | None:
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
-        near = (other.value for other in said if other.sentence is one.sentence and other is not one)
-        beside = [as_datum(each) for each in near if derived_from(each, pool) or is_said(each, prose.masked, turn.told)]
+        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end and each != one.value]
+        near = [each for each in near if _is_founded(each, pool) or is_said(each, prose.masked, turn.told)]
+        beside = [as_datum(each) for each in near]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
@@ -176,6 +182,18 @@ def displaced(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_founded(value: Value, pool: Sequence[Datum]) -> bool:
+    return bool(derived_from(value, pool)) or is_computed(value, pool)
+
+
+def is_price_per(value: Value, text: str) -> bool:
+    """Return True for an amount for a unit: `110 kr/kg`, which may come of 82.50 kr for 750 g."""
+    return value.unit is not None and value.unit.dimension in MONEY and _PER.match(text, value.end) is not None
+
+
+_PER = re.compile(r" ?/ ?[^\W\d_]")
 
 
 def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:

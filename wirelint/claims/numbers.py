@@ -93,7 +93,8 @@ def substituted(turn: Turn) -> Contradiction | None:
         return None
     known = [*pool, *(as_datum(value) for other in (turn.order, *_sent(turn)) for value in values(other))]
     new = [one for one in told if not derived_from(one, known) and not is_said(one, text, turn.told)]
-    new = [one for one in new if not is_computed(one, known) and not one.ranges and not is_bound(one, text)]
+    steps = [*known, *(as_datum(one) for one in told if is_computed(one, known))]
+    new = [one for one in new if not is_computed(one, steps) and not one.ranges and not is_bound(one, text)]
     for fact in turn.good if len(new) == 1 else ():
         own = [one for one in data(fact.result.text) if one.column != "#" and not _names(one.column)]
         left = {one.value: one for one in own if not any(equals(other, one.value) for other in told)}

@@ -42,6 +42,7 @@ from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
+    is_price_per,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -448,6 +449,7 @@ def _value_of_another(
                 return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
         if (
             value.ranges
+            or is_price_per(value, clause.text)
             or is_bound(value, clause.text)
             or derived_from(value, own)
             or is_computed(value, [*own, *beside])
