@@ -65,6 +65,10 @@ def other_amount(turn: Turn) -> Contradiction | None:
             continue
         if derived_from(value, pool) or is_said(value, turn.prose.masked, turn.told) or negates(one.sentence):
             continue
+        # "13 of the open tickets", or a count of some rows of a list.
+        rows = [datum.value.readings[0] for datum in pool if datum.column == "#"]
+        if _OF.match(turn.prose.masked, value.end) or any(value.readings[0] <= count for count in rows):
+            continue
         mine = meant[0].value.readings[0]
         if any(equals(other, meant[0].value) for other in told) or abs(value.readings[0] - mine) <= _ABOUT * abs(mine):
             continue
@@ -75,6 +79,7 @@ def other_amount(turn: Turn) -> Contradiction | None:
     return None
 
 
+_OF = re.compile(r"(?i)\W{1,3}(?:of|von|der|de|des|du|dei|delle|degli|van|av|af|z|из)\b")
 _ABOUT = 0.12
 """Share of a number by which a round one may differ from it."""
 _TELLING_NUMBER = 10
