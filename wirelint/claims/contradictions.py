@@ -344,7 +344,9 @@ _ERROR = particulars("errors")
 _IN_ALL = re.compile(
     r"(?i) (?:in (?:the|this|your)|were|found|reported|at all|in den|im|dans les?|en (?:el|los)|nei|nel)\b"
 )
-_LOG_ERROR = re.compile(r"^\W*(?:[\d:.,TZ/+-]+ ){1,3}\W*(?:ERROR|FATAL|CRITICAL)\b.{0,60}", re.MULTILINE)
+_LOG_ERROR = re.compile(
+    r"^[^\w\n]{0,8}(?:[\d:.,TZ/+-]{1,40} ){1,3}[^\w\n]{0,8}(?:ERROR|FATAL|CRITICAL)\b.{0,60}", re.MULTILINE
+)
 """A line of a log that begins with its time and level."""
 
 

@@ -401,7 +401,7 @@ def added_items(turn: Turn) -> Contradiction | None:
         tokens = _tokens(line["item"])
         # One number alone, as in a plan or a recipe, may be the model's own.
         few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
-        if (few) or not tokens or tokens & given or _numbers(line["item"]) not in forms:
+        if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
             continue
         if any(_PHRASES[key].search(line["item"]) for key in ("labels", "total", "mean")):
             continue

@@ -99,12 +99,8 @@ def _exchanged_times(prose: Prose, parts: Sequence[Named]) -> Contradiction | No
         told = [clock.minutes for clock in clocks(prose.text[slice(*part)])]
         own = [times_of(row) for row in rows]
         if len(rows) == len(told) == 2 and all(len(one) == 1 for one in own) and own[0] != own[1]:
-            behind = all(prose.text[part[0] : part[1]].find(name) >= 0 for _, _, name in found)
-            if (
-                behind
-                and [{one} for one in told] == own[::-1]
-                and not _PHRASES["relates"].search(prose.text[slice(*part)])
-            ):
+            swapped = [{one} for one in told] == own[::-1]
+            if swapped and not _PHRASES["relates"].search(prose.text[slice(*part)]):
                 return Contradiction(*part, f"the times belong to the other row each: {rows[0].place}, {rows[1].place}")
     return None
 
@@ -204,7 +200,7 @@ def _unknown_in_enumeration(turn: Turn, parts: Sequence[Named]) -> Contradiction
     return None
 
 
-_FULL_NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][^\W\d_]+(?: [A-ZÀ-ÖØ-Þ][^\W\d_]+){1,2}")
+_FULL_NAME = re.compile(r"(?<!\w)[A-ZÀ-ÖØ-Þ][^\W\d_]{1,30}(?: [A-ZÀ-ÖØ-Þ][^\W\d_]{1,30}){1,2}")
 _ENUMERATED = re.compile(
     rf"{_FULL_NAME.pattern}(?:(?:, |,? (?:and|und|et|y|e|en|och|og|i) ){_FULL_NAME.pattern}){{2,8}}"
 )
