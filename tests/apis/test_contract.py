@@ -33,6 +33,7 @@ from tests.apis.harness import (
 from tests.apis.shapes import SHAPES
 from tests.build import Call, Talk, as_record, read, schema, some
 from tests.cuts import cuts, split
+from tests.selection import is_complete
 from tests.shared import SHARED, some_traffic
 from wirelint.apis import APIS, ApiSpec, recognise, recognise_reply
 from wirelint.apis.reading import IGNORED
@@ -238,7 +239,7 @@ CHANGES: dict[str, Callable[[], Change]] = {
 
 
 @pytest.mark.parametrize("api", NAMES)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 10)
 @given(data=st.data())
 def test_no_reply_makes_an_api_fail(api: str, data: st.DataObject) -> None:
     body = data.draw(mutants(api))
@@ -258,7 +259,7 @@ def test_no_reply_makes_an_api_fail(api: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("api", APIS, ids=NAMES)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 10)
 @given(data=st.data())
 def test_no_request_makes_an_api_fail(api: ApiSpec, data: st.DataObject) -> None:
     talk = data.draw(st.sampled_from(list(TALKS.values())))

@@ -58,30 +58,39 @@ def endpoint() -> Iterator[str]:
     server.stop()
 
 
-@pytest.fixture
-def account(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(scope="module")
+def account(endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Credentials and the endpoint, as a user sets them."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    values = {"ENDPOINT_URL": endpoint, "DEFAULT_REGION": "us-east-1", "EC2_METADATA_DISABLED": "true"}
-    for name, value in {**values, "ACCESS_KEY_ID": "me", "SECRET_ACCESS_KEY": "mine"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+        for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN"):
+            patch.delenv(name, raising=False)
+        values = {"ENDPOINT_URL": endpoint, "DEFAULT_REGION": "us-east-1", "EC2_METADATA_DISABLED": "true"}
+        for name, value in {**values, "ACCESS_KEY_ID": "me", "SECRET_ACCESS_KEY": "mine"}.items():
+            patch.setenv(f"AWS_{name}", value)
+        S3FileSystem.clear_instance_cache()
+        yield endpoint
     S3FileSystem.clear_instance_cache()
-    return endpoint
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bucket(account: str, local: Path) -> str:
     """The URL of the folder in a bucket."""
     files = S3FileSystem()
-    if not files.exists("traffic"):
-        files.mkdir("traffic")
+    files.mkdir("traffic")
     for path in local.rglob("*"):
         if path.is_file():
             files.pipe(f"traffic/team/run/{path.relative_to(local).as_posix()}", path.read_bytes())
     S3FileSystem.clear_instance_cache()
     return "s3://traffic/team/run"
+
+
+@pytest.fixture
+def new_clients() -> Iterator[None]:
+    """Clients of the bucket are kept for the whole file; a test with another environment gets its own."""
+    S3FileSystem.clear_instance_cache()
+    yield
+    S3FileSystem.clear_instance_cache()
 
 
 COMMANDS = [
@@ -214,14 +223,14 @@ FAILURES = {
     [(name, "check") for name in FAILURES]
     + [("no such bucket", command) for command in ("show", "stats", "export", "fix", "case", "report")],
 )
+@pytest.mark.usefixtures("bucket", "new_clients")
 def test_a_failure_is_one_line(
-    wirelint: Wirelint, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: str
+    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: str
 ) -> None:
     url, environment, says = FAILURES[name]
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value.format(port=_port())) if value else monkeypatch.delenv(variable)
     monkeypatch.setattr(S3FileSystem, "retries", 1)
-    S3FileSystem.clear_instance_cache()
     monkeypatch.chdir(tmp_path)
     output = {"export": ["-o", "x.jsonl"], "fix": ["-o", "x.jsonl"], "report": ["-o", "x.html"]}
     ran = wirelint(command, url, *output.get(command, ()))
@@ -268,7 +277,7 @@ def web() -> Iterator[tuple[str, list[str]]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"127.0.0.1:{server.server_port}", seen
     server.shutdown()
     server.server_close()

@@ -134,7 +134,7 @@ def test_cut_openers_are_held(vectors: list[Vector]) -> None:
     for vector in vectors:
         text = f"Some words first. {vector.text}" if vector.text[:1] == "<" else vector.text
         blocks = find(text, vector.tools)
-        for cut in sampled(range(len(text) + 1), 6):
+        for cut in sampled(range(len(text) + 1), 3):
             seen = text[:cut]
             released = cut - held_suffix(seen, vector.tools)
             assert 0 <= released <= cut, vector.case
@@ -243,7 +243,7 @@ ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </in
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("case", sampled(list(UNITS), 100))
+@pytest.mark.parametrize("case", sampled(list(UNITS), 50))
 def test_work_is_linear(case: str) -> None:
     unit = UNITS[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
@@ -293,7 +293,7 @@ def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> N
             blocks = find(cut.text, vector.tools)
             assert calls_in(blocks) == vector.data["calls"], (vector.case, cut.text)
             assert blocks[0].start == block.start, (vector.case, cut.text)
-            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 6))
+            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 3))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 
-@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 50), *MEGABYTES])
+@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 25), *MEGABYTES])
 def test_long_repeated_units_end(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))
@@ -327,7 +327,7 @@ def test_settled_blocks_are_final(vectors: list[Vector]) -> None:
     """At every cut, settled blocks are those of the whole text, and the others begin after the open place."""
     for vector in vectors:
         size = len(vector.text)
-        settles(vector, vector.text, sampled(range(size + 1), 2))
+        settles(vector, vector.text, sampled(range(size + 1), 1))
         settles(vector, f"Some words.\n{vector.text}", sampled(range(12, size + 13, 5), 1))
         settles(vector, f"{vector.text}\nSome words, and more of them.", sampled(range(size, size + 31), 1))
 

@@ -135,14 +135,15 @@ def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(case: Case) -> N
 
 
 def two_pieces(text: str, some: int) -> list[tuple[int, int]]:
-    """Characters of the first delta and of the others: one by one, and the text cut in two at some places."""
-    return [(0, 1), *((place, len(text)) for place in sampled(range(1, len(text)), some))]
+    """Characters of the first delta and of the others: a few at a time, and the text cut in two at some places."""
+    steps = rotated([(0, 1), (0, 2), (0, 5)], text)
+    return [*steps, *((place, len(text)) for place in sampled(range(1, len(text)), some))]
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
     """Character by character, and cut in two at any place; the default run tries one of these for some vectors."""
-    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 4):
+    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 3):
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))

@@ -16,6 +16,7 @@ from tests.fuzz.bodies import load
 from tests.fuzz.contracts import violations
 from tests.fuzz.mutate import mutated
 from tests.fuzz.shapes import Shape
+from tests.selection import rotated, sampled
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.wire.sse import EventStream
@@ -119,16 +120,17 @@ DEAR = {
 }
 
 
-@pytest.mark.parametrize("way", ["judge", "repair"])
 @pytest.mark.parametrize("unit", DEAR.values(), ids=DEAR)
-def test_no_call_for_100_kb_takes_long(unit: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = adversarial.Case(Shape("", unit), way, "openai.chat", "text", 0)
-    case.measure(20_000)  # lazy patterns are compiled now; results for the text itself are not cached
-    monkeypatch.setattr(adversarial, "Cost", _Steps)
-    assert some(case.measure(100_000)).longest < _ONE_CALL
+def test_no_call_for_100_kb_takes_long(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for way in rotated(["judge", "repair"], unit):
+        case = adversarial.Case(Shape("", unit), way, "openai.chat", "text", 0)
+        case.measure(20_000)  # lazy patterns are compiled now; results for the text itself are not cached
+        with monkeypatch.context() as patch:
+            patch.setattr(adversarial, "Cost", _Steps)
+            assert some(case.measure(100_000)).longest < _ONE_CALL, way
 
 
-@pytest.mark.parametrize("unit", ["**", "\n> ", '\\"', "<|tools_suffix|>", " Action:`"])
+@pytest.mark.parametrize("unit", sampled(["**", "\n> ", '\\"', "<|tools_suffix|>", " Action:`"], 2))
 def test_deltas_of_a_character_take_few_steps(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = adversarial.Case(Shape("", unit), "repair", "openai.chat", "text", 1)
     case.measure(500)

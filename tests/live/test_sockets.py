@@ -22,7 +22,6 @@ from wirelint.mock.service import Service
 
 pytestmark = pytest.mark.live
 
-openai = pytest.importorskip("openai")
 server = pytest.importorskip("websockets.sync.server")
 client = pytest.importorskip("websockets.sync.client")
 ConnectionClosed = pytest.importorskip("websockets.exceptions").ConnectionClosed
@@ -137,7 +136,7 @@ def records_of(proxy: Proxy, test: str, count: int = 1) -> list[dict[str, Any]]:
 def ask(url: str, *models: str, headers: dict[str, str]) -> list[Seen]:
     """What the SDK makes of one response after the other on one socket."""
     made = []
-    sdk = openai.OpenAI(base_url=f"{url}/v1", api_key="k")
+    sdk = pytest.importorskip("openai").OpenAI(base_url=f"{url}/v1", api_key="k")
     with sdk.responses.connect(extra_headers=headers) as connection:
         for model in models:
             connection.response.create(model=model, input=[{"role": "user", "content": QUESTION.text}], tools=DECLARED)

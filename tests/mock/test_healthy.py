@@ -15,9 +15,6 @@ from wirelint.mock.scenario import HEADER
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("healthy.json").read_text(encoding="utf-8"))
 
-openai = pytest.importorskip("openai")
-anthropic = pytest.importorskip("anthropic")
-
 APIS = ("openai", "anthropic")
 
 
@@ -80,10 +77,11 @@ def test_http_errors_are_those_of_the_vendor(post: Post, api: str, status: int, 
 
 @pytest.mark.parametrize("api", APIS)
 def test_models_are_listed_in_the_shape_of_the_api(server: MockServer, api: str) -> None:
+    sdk = pytest.importorskip(api)
     if api == "openai":
-        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x")
+        client = sdk.OpenAI(base_url=f"{server.url}/v1", api_key="x")
     else:
-        client = anthropic.Anthropic(base_url=server.url, api_key="x")
+        client = sdk.Anthropic(base_url=server.url, api_key="x")
     with client:
         names = [model.id for model in client.models.list()]
     assert "gpt-4.1" in names

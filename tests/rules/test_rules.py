@@ -26,10 +26,10 @@ EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.nam
 
 @EACH
 def test_must_fire_at_every_cut(rule: Rule) -> None:
-    """In every form, whole; of 60 cases one form byte by byte. With `--all` each form of each case, at other places too."""
-    cut_cases = sampled([id_ for id_, _, _ in fires([rule])], 60)
+    """In two forms, whole; of 16 cases one form byte by byte. With `--all` each form of each case, at other places too."""
+    cut_cases = sampled([id_ for id_, _, _ in fires([rule])], 16)
     for id_, _, expected in fires([rule]):
-        runs = list(expand(expected.case, expected.forms))
+        runs = rotated(list(expand(expected.case, expected.forms)), id_, 2)
         cut = rotated(runs, id_) if id_ in cut_cases else ()
         for run in runs:
             label, records = run
@@ -56,7 +56,7 @@ def _check(rule: Rule, expected: Fires, found: list[Finding]) -> None:
 @EACH
 def test_must_not_fire(rule: Rule) -> None:
     for id_, _, expected in silent([rule]):
-        for label, records in rotated(list(expand(expected.case, expected.forms)), id_, 2):
+        for label, records in rotated(list(expand(expected.case, expected.forms)), id_):
             with in_form(f"{id_}: {label}"):
                 assert _found(rule, records) == []
 
