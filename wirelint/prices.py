@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -130,6 +130,50 @@ def price_table() -> str | None:
 def dollars(amount: float) -> str:
     """Return an amount as text: `$12.34`, `$0.0042`."""
     return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}" if amount >= 0.0001 else "<$0.0001"
+
+
+@dataclass(slots=True)
+class Spending:
+    """Tokens and cost of some exchanges. `cost` in US dollars, of `priced` exchanges. `counted`: exchanges with a usage."""
+
+    exchanges: int = 0
+    counted: int = 0
+    priced: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: float = 0.0
+
+    def add(self, tokens: Tokens | None, spent: float | None) -> None:
+        self.exchanges += 1
+        if tokens is not None:
+            self.counted += 1
+            self.tokens += tokens
+        if spent is not None:
+            self.priced += 1
+            self.cost += spent
+
+    def merge(self, other: Spending) -> None:
+        """Add the exchanges of another."""
+        for name in ("exchanges", "counted", "priced", "tokens", "cost"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def spending_line(spent: Spending) -> str:
+    """Return tokens and cost as text: `12,345 in (8,000 cached), 678 out (90 thinking); cost $0.0312 (genai-prices …)`."""
+    tokens = spent.tokens
+    cached = f" ({tokens.cached:,} cached)" if tokens.cached else ""
+    thought = f" ({tokens.reasoning:,} thinking)" if tokens.reasoning else ""
+    table = price_table()
+    priced = f"; cost {shown_cost(spent)} ({table})" if table else ""
+    return f"{tokens.input:,} in{cached}, {tokens.output:,} out{thought}{priced}"
+
+
+def shown_cost(spent: Spending) -> str:
+    """Return the cost as text, with the number of exchanges whose cost is unknown."""
+    if not spent.counted:
+        return "no usage" if spent.exchanges else "-"
+    unknown = spent.exchanges - spent.priced
+    known = dollars(spent.cost)
+    return "unknown" if not spent.priced else f"{known} + {unknown} unknown" if unknown else known
 
 
 def _first(counts: Mapping[str, Json], names: Iterable[str]) -> int | None:

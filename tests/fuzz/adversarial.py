@@ -219,11 +219,10 @@ def outcome_of(case: Case, sizes: Sequence[int]) -> Outcome | None:
         if cost.total > _HOPELESS and len(outcome.costs) > 1:
             break
     # Once more: another process may have had the caches.
-    if outcome.growth > MOST_GROWTH and outcome.costs[outcome.largest].total < _HOPELESS:
+    if outcome.growth > MOST_GROWTH or outcome.blocked > MOST_BLOCKED:
         for size in sorted(outcome.costs)[-2:]:
-            again = case.measure(size)
-            if again is not None and again.total < outcome.costs[size].total:
-                outcome.costs[size] = again
+            again, first = some(case.measure(size)), outcome.costs[size]
+            outcome.costs[size] = Cost(min(first.total, again.total), min(first.longest, again.longest))
     return outcome
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import socket
 import struct
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import h11
+
+from tests.live.forked import Forked
 
 PATIENCE = 60.0
 """Seconds after which a wait has failed: many, because on a busy machine a proxy takes long to start."""
@@ -211,7 +214,7 @@ def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Scri
 class Proxy:
     """A running mitmdump or mitmweb."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     output: Path
     folder: Path
     port: int = 0
@@ -306,15 +309,29 @@ addons = [Probe()]
 """
 
 
-def command(tool: str, folder: Path, *options: str, scripts: Iterable[Path] = (), shim: Path = SHIM) -> list[str]:
-    every = [shim, *scripts]
+def command(tool: str, arguments: Iterable[str] = ()) -> list[str]:
+    return [sys.executable, "-u", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()", *arguments]
+
+
+def arguments(folder: Path, *options: str, scripts: Iterable[Path] = (), shim: Path = SHIM) -> list[str]:
     return [
-        sys.executable,
-        *("-u", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"),
-        *(part for script in every for part in ("-s", str(script))),
+        *(part for script in (shim, *scripts) for part in ("-s", str(script))),
         *("--listen-host", "127.0.0.1", "-p", "0", "--set", f"confdir={folder / 'conf'}"),
         *(part for option in options for part in ("--set", option)),
     ]
+
+
+def _start(tool: str, given: list[str], folder: Path, shim: Path) -> Proxy:
+    """Start a tool. Where other modules than ours may be on the path, it gets a new interpreter."""
+    output = folder / "output.txt"
+    output.write_bytes(b"")
+    if shim == SHIM and "PYTHONPATH" not in os.environ:
+        return Proxy(Forked(tool, given, folder, output), output, folder)
+    with output.open("wb") as out:
+        process = subprocess.Popen(
+            command(tool, given), cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
+    return Proxy(process, output, folder)
 
 
 @contextlib.contextmanager
@@ -335,17 +352,8 @@ def running(
     probes = [folder / "probe.py"] if probe else []
     for path in probes:
         path.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
-    arguments = [
-        *command(tool, folder, *options, scripts=[*scripts, *probes], shim=shim),
-        "--mode",
-        f"reverse:{upstream}" if upstream else "regular",
-    ]
-    output = folder / "output.txt"
-    with output.open("wb") as out:
-        process = subprocess.Popen(
-            arguments, cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
-        )
-    proxy = Proxy(process, output, folder)
+    given = arguments(folder, *options, scripts=[*scripts, *probes], shim=shim)
+    proxy = _start(tool, [*given, "--mode", f"reverse:{upstream}" if upstream else "regular"], folder, shim)
     try:
         line = proxy.wait_for(r"proxy.* listening at ")[0]
         proxy.port = int(re.search(r"listening at [^ ]*?:(\d+)", line)[1])  # type: ignore[index]
@@ -356,16 +364,12 @@ def running(
 
 def refused(folder: Path, *options: str, tool: str = "mitmdump", shim: Path = SHIM) -> tuple[int, list[str]]:
     """Exit status and output of a start that is expected to end by itself."""
-    arguments = command(tool, folder, *options, shim=shim)
-    done = subprocess.run(
-        arguments,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE,
-    )
-    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines()
+    proxy = _start(tool, arguments(folder, *options, shim=shim), folder, shim)
+    try:
+        return proxy.process.wait(PATIENCE), proxy.log.splitlines()
+    except subprocess.TimeoutExpired:
+        proxy.kill()
+        raise
 
 
 def wait_until(look: Callable[[], T], what: str, proxy: Proxy | None = None) -> T:

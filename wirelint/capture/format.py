@@ -35,6 +35,8 @@ _OWN = frozenset(
     {*("format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes", "lacks")}
 )
 _PRIOR = ", prior "
+SHIP_MARK = ".ship"
+"""Name of the file in a part that is to be shipped. Its text is the folder of the part in the storage."""
 _ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
 
 

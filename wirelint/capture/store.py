@@ -40,6 +40,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from wirelint.capture.format import SHIP_MARK
 from wirelint.capture.readers.storage import StorageError, upload
 from wirelint.capture.redact import Redactor
 from wirelint.model import Json
@@ -48,8 +49,6 @@ MAX_AGE = 24 * 3600.0
 """Seconds after which a part ends."""
 FLUSH = 8.0
 """Seconds for the last uploads when the proxy stops: Docker kills a container after 10."""
-SHIP_MARK = ".ship"
-"""Name of the file in a part that is to be shipped. Its text is the folder of the part in the storage."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):

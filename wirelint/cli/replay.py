@@ -54,14 +54,13 @@ from wirelint.jsonvalues import decode_json, decode_object
 from wirelint.launch.environment import AddressError, read_target
 from wirelint.lexicon import load
 from wirelint.model import Json, Timing
-from wirelint.prices import Tokens, cost, dollars
+from wirelint.prices import Spending, Tokens, cost, dollars, spending_line
 from wirelint.rewrite.edits import apply
 from wirelint.rule import one_line
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted, listed, printable, shorten
 from wirelint.view.findings import annotations_of
-from wirelint.view.scorecard import spending_line
-from wirelint.view.scores import Spending, usage_of
+from wirelint.view.scores import usage_of
 from wirelint.view.screen import Screen
 from wirelint.wire.content_coding import decoder
 

@@ -16,21 +16,17 @@ import click
 import orjson
 from rich.text import Text
 
-from wirelint.capture.format import read_lines
-from wirelint.capture.store import SHIP_MARK
+from wirelint.capture.format import SHIP_MARK, read_lines
 from wirelint.cli import guided
 from wirelint.cli.options import inform
 from wirelint.launch import environment as env
-from wirelint.launch.doctor import checks as run_checks
 from wirelint.launch.environment import BASE_URLS, AddressError
 from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, run_command
 from wirelint.model import Json
-from wirelint.prices import Tokens, cost
+from wirelint.prices import Spending, Tokens, cost, spending_line
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted, no_guard
 from wirelint.view.findings import count_by_severity
-from wirelint.view.scorecard import spending_line
-from wirelint.view.scores import Spending
 from wirelint.view.screen import Screen
 
 
@@ -281,6 +277,8 @@ def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: s
     requests and httpx, Node, curl; with a COMMAND those it may use): with the environment's own proxy variables if there
     are any, else with those of `wirelint run`. Nothing is sent to any vendor, and COMMAND is not run.
     """
+    from wirelint.launch.doctor import checks as run_checks
+
     checks = []
     console = Screen(sys.stdout)
     for check in run_checks(captures, port, settings, command):

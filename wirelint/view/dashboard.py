@@ -19,14 +19,14 @@ from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked
 from wirelint.model import Exchange, Json, Reasoning, Text
-from wirelint.prices import dollars, tokens_of
+from wirelint.prices import Spending, dollars, tokens_of
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
 from wirelint.view.findings import MARKS, STYLES
 from wirelint.view.html.exchange import Object, make_detail, make_row
 from wirelint.view.paths import Paths, path_document
-from wirelint.view.scores import Spending, name_provider, usage_of
+from wirelint.view.scores import name_provider, usage_of
 from wirelint.view.screen import in_columns
 
 _MOST_ROWS = 300

@@ -21,10 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.model import Json
-from wirelint.prices import dollars, price_table
+from wirelint.prices import Spending, price_table, shown_cost
 from wirelint.text.escaping import printable, shorten
 from wirelint.view.findings import Repeat, unicode_text, visible
-from wirelint.view.scores import Bill, Card, Comparison, Spending, percentile
+from wirelint.view.scores import Bill, Card, Comparison, percentile
 from wirelint.view.screen import Screen, in_columns
 
 NOTHING = "-"
@@ -115,26 +115,8 @@ def _spending(labels: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Spe
     for names, spent in rows:
         counts = (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
         shown = (f"{count:,}" if spent.counted else NOTHING for count in counts)
-        made.append((*names, str(spent.exchanges), *shown, *((_cost(spent),) if table else ())))
+        made.append((*names, str(spent.exchanges), *shown, *((shown_cost(spent),) if table else ())))
     return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, tuple(made), len(labels))
-
-
-def spending_line(spent: Spending) -> str:
-    """Return tokens and cost as text: `12,345 in (8,000 cached), 678 out (90 thinking); cost $0.0312 (genai-prices …)`."""
-    tokens = spent.tokens
-    cached = f" ({tokens.cached:,} cached)" if tokens.cached else ""
-    thought = f" ({tokens.reasoning:,} thinking)" if tokens.reasoning else ""
-    table = price_table()
-    priced = f"; cost {_cost(spent)} ({table})" if table else ""
-    return f"{tokens.input:,} in{cached}, {tokens.output:,} out{thought}{priced}"
-
-
-def _cost(spent: Spending) -> str:
-    if not spent.counted:
-        return "no usage" if spent.exchanges else NOTHING
-    unknown = spent.exchanges - spent.priced
-    known = dollars(spent.cost)
-    return "unknown" if not spent.priced else f"{known} + {unknown} unknown" if unknown else known
 
 
 def _times(cards: Sequence[Card]) -> Sheet:

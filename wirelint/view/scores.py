@@ -31,7 +31,7 @@ from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import decode_object
 from wirelint.model import Exchange, Json, Part, Reasoning, Reply, Request, Role, Text, ToolCall, ToolResult
-from wirelint.prices import Tokens, cost, tokens_of
+from wirelint.prices import Spending, Tokens, cost, tokens_of
 from wirelint.text.escaping import shorten
 
 Finish = Literal["stop", "tool_calls", "other"]
@@ -192,31 +192,6 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     """Return the value that `share` of all values do not exceed (nearest rank); None without values."""
     rank = -int(-share * len(values) // 1)
     return sorted(values)[max(0, min(len(values), rank) - 1)] if values else None
-
-
-@dataclass(slots=True)
-class Spending:
-    """Tokens and cost of some exchanges. `cost` in US dollars, of `priced` exchanges. `counted`: exchanges with a usage."""
-
-    exchanges: int = 0
-    counted: int = 0
-    priced: int = 0
-    tokens: Tokens = field(default_factory=Tokens)
-    cost: float = 0.0
-
-    def add(self, tokens: Tokens | None, spent: float | None) -> None:
-        self.exchanges += 1
-        if tokens is not None:
-            self.counted += 1
-            self.tokens += tokens
-        if spent is not None:
-            self.priced += 1
-            self.cost += spent
-
-    def merge(self, other: Spending) -> None:
-        """Add the exchanges of another."""
-        for name in ("exchanges", "counted", "priced", "tokens", "cost"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass(slots=True)

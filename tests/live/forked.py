@@ -1,0 +1,70 @@
+"""Processes of mitmproxy's tools that share one import.
+
+Importing mitmproxy and wirelint takes nearly two seconds of CPU, and the tests start a hundred proxies. So one process
+imports both, and each start is a fork of it: from there on it is the tool itself, with its own arguments, environment,
+folder and output. It cannot stand for starts that import something else, which `harness.running` gives a new interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["mitmproxy.tools.main", "wirelint.addon.addon", "wirelint.registry"])
+
+
+def _run(tool: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, output: Path) -> None:
+    """Be the tool, in the process that was forked."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    with output.open("ab") as out, open(os.devnull, "rb") as nothing:
+        for number, file in enumerate((nothing, out, out)):
+            os.dup2(file.fileno(), number)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(write_through=True)  # type: ignore[union-attr]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = [tool, *arguments]
+    getattr(importlib.import_module("mitmproxy.tools.main"), tool)()
+
+
+class Forked:
+    """A started tool, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, tool: str, arguments: Sequence[str], folder: Path, output: Path) -> None:
+        self._process = _CONTEXT.Process(
+            target=_run, args=(tool, list(arguments), dict(os.environ), folder, output), daemon=True
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked tool", timeout or 0.0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
