@@ -1,8 +1,8 @@
 """Processes of mitmproxy's tools that share one import.
 
-Importing mitmproxy and wirelint takes nearly two seconds of CPU, and the tests start a hundred proxies. So one process
-imports both, and each start is a fork of it: from there on it is the tool itself, with its own arguments, environment,
-folder and output. It cannot stand for starts that import something else, which `harness.running` gives a new interpreter.
+Importing mitmproxy and wirelint and compiling their patterns takes three seconds of CPU, and the tests start a hundred
+proxies. So one process does it (`tests.live.warmed`), and each start is a fork of it: from there on it is the tool itself,
+with its own arguments, environment, folder and output. Starts that import something else get a new interpreter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["mitmproxy.tools.main", "wirelint.addon.addon", "wirelint.registry"])
+_CONTEXT.set_forkserver_preload(["tests.live.warmed"])
 
 
 def _run(tool: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path, output: Path) -> None:
