@@ -25,7 +25,8 @@ from s3fs import S3FileSystem
 from tests.build import Talk, User
 from tests.cli.conftest import Ran, Wirelint, wirelint
 from tests.cli.test_check import CLEAN, CUT, write
-from wirelint.capture.readers import Problem, captures_below, read, storage
+from wirelint.capture import storage
+from wirelint.capture.readers import Problem, captures_below, read
 
 __all__ = ["wirelint"]
 

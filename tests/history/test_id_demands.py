@@ -49,6 +49,16 @@ def test_what_an_error_demands(reply: dict[str, Any], expected: str | None) -> N
     assert (demand and demand.target) == expected
 
 
+def test_the_target_that_complained_last_is_known_longest() -> None:
+    ledger = Ledger()
+    error = {"object": "error", "message": "Tool call id was a-1 but must be a-z, A-Z, 0-9, with a length of 9."}
+    asked = [{"model": f"m{n}", "messages": [{"role": "user", "content": "x"}]} for n in range(257)]
+    seen = [read(exchange("/v1/chat/completions", one, error, status=400)) for one in asked]
+    for one in (*seen[:256], seen[0], seen[256]):
+        ledger.record(one)
+    assert [ledger.complaint(one) is not None for one in seen] == [True, False] + [True] * 255
+
+
 DEMANDS = [KimiK2(), Mistral(), ANTHROPIC, openai(40), converse(), converse(claude=True)]
 
 

@@ -28,7 +28,7 @@ from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.idle_queue import running_loop
 from wirelint.addon.log import Failures, logger, say
-from wirelint.capture.readers.storage import StorageError, check_target, is_url, place_of
+from wirelint.capture.storage import StorageError, check_target, is_url, place_of
 from wirelint.fix import SAFETIES
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Safety

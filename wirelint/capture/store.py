@@ -41,8 +41,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from wirelint.capture.format import SHIP_MARK
-from wirelint.capture.readers.storage import StorageError, upload
 from wirelint.capture.redact import Redactor
+from wirelint.capture.storage import StorageError, upload
 from wirelint.model import Json
 
 MAX_AGE = 24 * 3600.0

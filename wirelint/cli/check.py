@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from wirelint.capture import storage
 from wirelint.capture.cases import Case, NoFindingError, disappointed, encode_case, expected, reproduce
 from wirelint.capture.format import is_prior
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as check_records
-from wirelint.capture.readers import Problem, read, storage
+from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided

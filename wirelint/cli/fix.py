@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 import click
 
+from wirelint.capture import storage
 from wirelint.capture.offline import Checked, Fixed, Report
 from wirelint.capture.offline import fix as fix_records
-from wirelint.capture.readers import Problem, captures_below, open_source, read, storage
+from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import guided

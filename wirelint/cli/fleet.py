@@ -29,8 +29,9 @@ import click
 import orjson
 
 from wirelint import __version__
+from wirelint.capture import storage
 from wirelint.capture.offline import Checked, Partition, partitions
-from wirelint.capture.readers import Problem, storage
+from wirelint.capture.readers import Problem
 from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged
 from wirelint.cli.jobs import Bar, size_of

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, TypeVa
 import click
 from rich.filesize import decimal
 
+from wirelint.capture import storage
 from wirelint.capture.offline import Change, Checked, Partition, Report, partitions
-from wirelint.capture.readers import Problem, captures_below, storage
+from wirelint.capture.readers import Problem, captures_below
 from wirelint.capture.record import Record
 from wirelint.cli.options import failure_text, inform
 from wirelint.rule import Rule

@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from wirelint.capture.readers.storage import place_of
+from wirelint.capture.storage import place_of
 from wirelint.cli import help_texts
 from wirelint.registry import Registry, RuleError, shipped_names
 from wirelint.rule import Limits

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
+from wirelint.capture import storage
 from wirelint.capture.offline import Checked
-from wirelint.capture.readers import storage
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import Selection, inform

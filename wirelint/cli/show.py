@@ -15,9 +15,9 @@ from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
-from wirelint.capture.readers.storage import is_url
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
+from wirelint.capture.storage import is_url
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import Selection, inform

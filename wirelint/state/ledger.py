@@ -189,6 +189,7 @@ class Ledger:
         self._begun.pop(conversation, None)
         if (demand := complaint(exchange)) is not None:
             self._complaints[_target(exchange)] = demand
+            self._complaints.move_to_end(_target(exchange))
             drop_oldest(self._complaints, _MOST_COMPLAINTS)
         self._note_thought(exchange)
         self._issues.record(exchange, findings, self._lineage.number)

@@ -25,9 +25,9 @@ from urllib.parse import urlsplit
 import duckdb
 
 from wirelint.apis import channel_of
+from wirelint.capture import storage
 from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked
-from wirelint.capture.readers import storage
 from wirelint.capture.record import Record
 from wirelint.model import Exchange, HostedCall, Json, Reply, ToolCall, ToolResult
 from wirelint.prices import Tokens, cost, tokens_of

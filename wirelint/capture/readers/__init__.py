@@ -5,7 +5,7 @@ decides.
 
 Each file is a source, with its records in order. Lines and flows are read one at a time, in constant memory; a HAR is one
 JSON document and is read as a whole. A cut or corrupt file gives its readable records and then one `Problem`. A path may
-be the URL of a file or a folder in object storage (`storage.py`).
+be the URL of a file or a folder in object storage (`wirelint.capture.storage`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Literal
 
 import orjson
 
-from wirelint.capture import har
+from wirelint.capture import har, storage
 from wirelint.capture.format import FormatError, decode_all
-from wirelint.capture.readers import other_logs, storage
+from wirelint.capture.readers import other_logs
 from wirelint.capture.readers.source import Input, LineReader, Problem, read_parts
 from wirelint.capture.record import Record
 from wirelint.model import Json

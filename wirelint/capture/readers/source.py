@@ -10,8 +10,8 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from wirelint.capture.format import FormatError
-from wirelint.capture.readers.storage import Stream
 from wirelint.capture.record import Record
+from wirelint.capture.storage import Stream
 from wirelint.model import Json
 
 T = TypeVar("T")

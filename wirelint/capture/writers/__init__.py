@@ -21,8 +21,8 @@ from wirelint.capture import har
 from wirelint.capture.format import NAMES, beside_sent, changes, is_prior
 from wirelint.capture.offline import Fixed
 from wirelint.capture.readers import load
-from wirelint.capture.readers.storage import is_url
 from wirelint.capture.record import Record, Sent
+from wirelint.capture.storage import is_url
 from wirelint.fix import Edit
 from wirelint.model import Json
 from wirelint.rewrite.edits import apply
