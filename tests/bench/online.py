@@ -160,7 +160,9 @@ def _running(contender: Contender, folder: Path, upstream: Upstream, processor: 
     scripts = [_HERE / "meter.py"] if contender.addon.name != "meter.py" else []
     options = ("flow_detail=0", *contender.options)
     home = folder / contender.name
-    with running(home, upstream.url, *options, scripts=scripts, shim=contender.addon, probe=False) as proxy:
+    with running(
+        home, upstream.url, *options, scripts=scripts, shim=contender.addon, probe=False, forked=False
+    ) as proxy:
         if processor is not None:
             os.sched_setaffinity(proxy.process.pid, {processor})
         yield proxy.port

@@ -181,7 +181,7 @@ def soak(seconds: float, seed: int, folder: Path, say: Callable[[str], None]) ->
     outcome, upstream = load.outcome, Upstream(load.play)
     options = ("wirelint_fix=unsafe", "wirelint_max_body=2m", "flow_detail=0")
     try:
-        with running(folder, upstream.url, *options) as proxy:
+        with running(folder, upstream.url, *options, forked=False) as proxy:
             threads = [threading.Thread(target=load.work, args=(proxy.port, number)) for number in range(WORKERS)]
             for thread in threads:
                 thread.start()

@@ -321,11 +321,11 @@ def arguments(folder: Path, *options: str, scripts: Iterable[Path] = (), shim: P
     ]
 
 
-def _start(tool: str, given: list[str], folder: Path, shim: Path) -> Proxy:
-    """Start a tool. Where other modules than ours may be on the path, it gets a new interpreter."""
+def _start(tool: str, given: list[str], folder: Path, shim: Path, *, forked: bool) -> Proxy:
+    """Start a tool, in a new interpreter if other modules than ours may be on the path."""
     output = folder / "output.txt"
     output.write_bytes(b"")
-    if shim == SHIM and "PYTHONPATH" not in os.environ:
+    if forked and shim == SHIM and "PYTHONPATH" not in os.environ:
         return Proxy(Forked(tool, given, folder, output), output, folder)
     with output.open("wb") as out:
         process = subprocess.Popen(
@@ -343,17 +343,21 @@ def running(
     scripts: Iterable[Path] = (),
     shim: Path = SHIM,
     probe: bool = True,
+    forked: bool = True,
 ) -> Iterator[Proxy]:
     """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends.
 
     Without an upstream it is a proxy that clients name as theirs. `probe`: note what addons see of flows after us.
+    `forked`: start quickly (`tests.live.forked`); what is measured gets a new interpreter instead.
     """
     folder.mkdir(parents=True, exist_ok=True)
     probes = [folder / "probe.py"] if probe else []
     for path in probes:
         path.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
     given = arguments(folder, *options, scripts=[*scripts, *probes], shim=shim)
-    proxy = _start(tool, [*given, "--mode", f"reverse:{upstream}" if upstream else "regular"], folder, shim)
+    proxy = _start(
+        tool, [*given, "--mode", f"reverse:{upstream}" if upstream else "regular"], folder, shim, forked=forked
+    )
     try:
         line = proxy.wait_for(r"proxy.* listening at ")[0]
         proxy.port = int(re.search(r"listening at [^ ]*?:(\d+)", line)[1])  # type: ignore[index]
@@ -364,7 +368,7 @@ def running(
 
 def refused(folder: Path, *options: str, tool: str = "mitmdump", shim: Path = SHIM) -> tuple[int, list[str]]:
     """Exit status and output of a start that is expected to end by itself."""
-    proxy = _start(tool, arguments(folder, *options, shim=shim), folder, shim)
+    proxy = _start(tool, arguments(folder, *options, shim=shim), folder, shim, forked=True)
     try:
         return proxy.process.wait(PATIENCE), proxy.log.splitlines()
     except subprocess.TimeoutExpired:
