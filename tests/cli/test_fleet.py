@@ -15,6 +15,7 @@ import pytest
 from tests.build import Assistant, Talk, Turn, User, schema
 from tests.cli.conftest import Ran, Wirelint
 from tests.cli.test_check import write
+from tests.selection import sampled
 from tests.test_registry import draft
 from wirelint.capture import offline
 from wirelint.view import parquet
@@ -77,7 +78,7 @@ def check(wirelint: Wirelint, tmp_path: Path) -> Callable[..., Ran]:
     return lambda place, *more: wirelint("check", tmp_path / place, *options, *more)
 
 
-@pytest.mark.parametrize("slices", [1, 4])
+@pytest.mark.parametrize("slices", sampled([1, 4], 1))
 def test_parts_of_a_run_are_checked_as_one(
     check: Callable[..., Ran], lines: list[Line], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slices: int
 ) -> None:

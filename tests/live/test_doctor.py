@@ -66,4 +66,5 @@ def test_a_dead_proxy_is_one_problem(confdir: Path) -> None:
         dead = f"http://127.0.0.1:{server.getsockname()[1]}"
     status, checks = examine(confdir, "--", sys.executable, HTTPS_PROXY=dead, HTTP_PROXY=dead)
     assert status == 1
-    assert [name for name, check in checks.items() if check["state"] == "problem"] == ["HTTP_PROXY"]
+    found = [name for name, check in checks.items() if check["state"] == "problem"]
+    assert [name for name in found if name != "port"] == ["HTTP_PROXY"]  # another program may have the usual port
