@@ -163,8 +163,14 @@ def displaced(turn: Turn) -> Contradiction | None:
         if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
             continue
         near = [each for each in written if one.sentence.start <= each.start < one.sentence.end and each != one.value]
-        near = [each for each in near if _is_founded(each, pool) or is_said(each, prose.masked, turn.told)]
-        beside = [as_datum(each) for each in near]
+        # 5 and 3 of "5 times 3 is 15" are the user's: what a calculator made of them stands in its result.
+        users = [each for each in near if is_said(each, prose.masked, turn.told)]
+        stated_too = [other.value for other in said]
+        beside = [
+            as_datum(each)
+            for each in near
+            if derived_from(each, pool) or (each in stated_too if each in users else is_computed(each, pool))
+        ]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
@@ -182,10 +188,6 @@ def displaced(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
-
-
-def _is_founded(value: Value, pool: Sequence[Datum]) -> bool:
-    return bool(derived_from(value, pool)) or is_computed(value, pool)
 
 
 def is_price_per(value: Value, text: str) -> bool:
