@@ -219,7 +219,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 def _is_foreign(id_: str, name: str) -> bool:
     """Return True if an id has the form of a vendor: it comes from another model, not from the client."""
-    maker = form_of(id_)
+    maker = form_of(id_) if not is_placeholder(id_) else None  # `undefined` has nine letters, like ids of Mistral
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
         return False  # clients that keep calls in their own store replace every id by one
     # Nine letters and digits that spell the function's name are no form of Mistral.
