@@ -155,10 +155,10 @@ _COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"}
 
 
 def ending(reason: str | None) -> Ending:
-    """Return the meaning of a finish reason of any vendor."""
+    """Return the meaning of a finish reason of any vendor, also as Python prints an enumeration: `FinishReason.STOP`."""
     if reason is None:
         return "unknown"
-    return _MEANINGS.get(reason) or _MEANINGS.get(reason.lower(), "unknown")
+    return _MEANINGS.get(reason) or _MEANINGS.get(reason.rpartition(".")[2].lower(), "unknown")
 
 
 def is_foreign(api: str, reason: str) -> bool:
