@@ -239,7 +239,11 @@ class Reader(ChoiceReader):
                 self.out.insert(self.choices_from, self.violation("empty-call", place))
                 return
             block = self.new_block(key)
+            self.labels[block] = ("", name or "")
             self.out.append(Start(block, "tool_call", place, choice, self.frame, None, None, name, None, "legacy"))
+        elif name and name == self.labels[block][1] and block not in self._repeated:
+            self._repeated.add(block)
+            self.out.append(self.violation("said-again", name))
         if arguments:
             self.out.append(Delta(block, arguments, self.frame))
 
