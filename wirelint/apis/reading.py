@@ -391,8 +391,8 @@ class ReplyWriter:
 
 
 _STORED_SETTINGS = ("agent", "agent_id", "agent_reference", "assistant_id", "preset", "prompt_id")
-_STORED_MODEL = re.compile(r"@preset/|(?:^|/)agents?/")
-"""Members of a request, and names of models, that stand for instructions and tools on a server: agents of Azure and
+_STORED_MODEL, _AGENT_PATH = re.compile(r"@preset/|(?:^|/)agents?/"), re.compile(r"/(?:agent|assistant)s?/")
+"""Members of a request, names of models and paths that stand for instructions and tools on a server: agents of Azure and
 Mistral, presets of OpenRouter, stored prompts and agents of LiteLLM."""
 
 
@@ -421,7 +421,8 @@ class ApiSpec:
     def read_request(self, body: Mapping[str, Json], path: str = "") -> Request:
         """Return the request of a JSON body. If it names settings that the server has, its tools are unknown."""
         request = self.request_reader(body, path)
-        if not (any(body.get(name) for name in _STORED_SETTINGS) or _STORED_MODEL.search(request.model)):
+        named = any(body.get(name) for name in _STORED_SETTINGS) or _STORED_MODEL.search(request.model)
+        if not named and not _AGENT_PATH.search(path):
             return request
         place = "before" if request.on_server == "nothing" else request.on_server
         return request.but(tools_known=False, on_server=place)
