@@ -177,8 +177,8 @@ def own_word(api: str, reason: str) -> str | None:
     own, meaning = sorted(traits(api).finish_reasons or (), key=len), ending(reason)
     if spelled := next((word for word in own if word.lower() == reason.lower()), None):
         return spelled
-    if meaning in ("ended", "stopped"):
-        return traits(api).ended
+    if meaning in ("ended", "stopped", "calls"):
+        return traits(api).calls if meaning == "calls" else traits(api).ended
     return next((word for word in own if ending(word) == meaning), None)
 
 
