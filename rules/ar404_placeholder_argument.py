@@ -112,8 +112,8 @@ class PlaceholderArgument(Rule):
                 yield self.finding("request", message, at_name, severity="info", confidence="medium")
             for found in refused({} if named else arguments, error):
                 why = f", which is {found.sign.why}" if found.sign is not None else ""
-                message = f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: {shown}"
-                at_name = f"{place}/{escaped(found.name)}"
+                message = f"{call.name}: the server refuses {found.where} {excerpt(found.value, 40)!r}{why}: {shown}"
+                at_name = "/".join([place, *(escaped(str(step)) for step in found.path)])
                 if found.sign is not None:
                     yield self.finding("request", message, at_name)
                 else:

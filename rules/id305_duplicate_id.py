@@ -91,7 +91,8 @@ class DuplicateId(Rule):
             edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
             first = renamed[0][0].call
             shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
-            title = f"gave later calls of `{excerpt(id_)}` and their results new ids: {shown}"
+            which = f"later calls of `{excerpt(id_)}`" if id_.strip() else "the calls without an id"
+            title = f"gave {which} and their results new ids: {shown}"
             yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
     def _check_repeats(
@@ -191,8 +192,7 @@ class DuplicateId(Rule):
         layer: Layer = "client" if side == "request" else "gateway"
         if not isinstance(part, ToolCall):
             return self.finding(side, message, part, severity=severity, layer=layer)
-        lacks = side == "response" and not _id(part)
-        title = "give each call its own id" if lacks else "give the later call and its result a new id"
+        title = "give each call its own id" if not _id(part) else "give the later call and its result a new id"
         return self.finding(side, message, part, severity=severity, layer=layer, fix=Fix("unsafe", title))
 
 
@@ -286,14 +286,15 @@ def _taken(request: Request) -> set[str]:
 def _renumber(
     group: Sequence[Pair], turns: Sequence[int] | None, exchange: Exchange, taken: set[str]
 ) -> Iterator[tuple[Pair, str]]:
-    """Yield new ids for calls that share one. A repeated call shares the new id; new ids join `taken`."""
+    """Yield new ids for calls that share one; the first call keeps it, unless it is empty. A repeated call shares the new
+    id; new ids join `taken`."""
     demand, latest = demand_of(exchange), group[0].call.id or ""
     sent: dict[tuple[str | None, str], str] = {}
     last: dict[str, Pair] = {}
     for each in group:
         call, own = (each.call.name, each.call.arguments.text), each.call.id or ""
         for id_ in (sent.get(call, own), own):
-            if id_ not in last or next(_twins((last[id_], each), turns), None) is None:
+            if id_.strip() and (id_ not in last or next(_twins((last[id_], each), turns), None) is None):
                 break
         else:
             latest = id_ = next_id(latest, each.call.name, exchange.model, demand, taken)

@@ -42,8 +42,8 @@ class UndeclaredTool(Rule):
 
     ## False positives
     Silent on the provider's tools, and where tools may come from outside the request (tool search, remote MCP servers,
-    namespaces). Vendor-defined client tools (`bash_20250124`) count under their given name. A name may come in a later
-    delta of a call.
+    namespaces, an agent or a preset on the server). Vendor-defined client tools (`bash_20250124`) count under their
+    given name. A name may come in a later delta of a call.
 
     ## Fix safety
     Safe: the certain name. Unsafe: a probable name; the wrapped calls instead of `multi_tool_use.parallel`, if all

@@ -283,6 +283,28 @@ def test_an_id_that_the_client_mangled_is_restored_to_the_one_that_the_server_kn
     assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"]
 
 
+@pytest.mark.parametrize("api", [STATEFUL, THREADS])
+@pytest.mark.parametrize("word", ["", "undefined"])
+@pytest.mark.parametrize("unanswered", [0, 1])
+def test_ids_that_the_client_emptied_are_those_of_the_calls_that_wait(api: str, word: str, unanswered: int) -> None:
+    one = first(api, False, "", Call("dig", OAK, A), Call("dig", ELM, B))
+    two = goes_on(api, [(word, "a root"), (word, "a stone")][unanswered:])
+    _, after = run(one, two, permit=SAFE)
+    if unanswered:  # which of the two it is remains unknown
+        assert after.record.forwarded is None
+        return
+    assert said(sent(after))[1] == [(A, "a root"), (B, "a stone")]
+    assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"] * 2
+
+
+@pytest.mark.parametrize("api", [STATEFUL, THREADS])
+def test_a_word_that_the_server_made_an_id_stays(api: str) -> None:
+    one = first(api, False, "", Call("dig", OAK, "undefined"))
+    _, after = run(one, goes_on(api, [("undefined", "a root")]), permit=SAFE)
+    assert after.record.forwarded is None
+    assert not [finding for finding in after.findings if finding.severity != "info"]
+
+
 def test_what_is_not_answered_at_once_is_owed_on() -> None:
     one = first(STATEFUL, False, f"{LEAKED}\n{MARKUP % 'elm'}")
     (before,) = run(one)

@@ -150,6 +150,13 @@ def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monk
     assert not _ANY.search(colours.sub("", drawn + told)), repr(_ANY.search(colours.sub("", drawn + told)))
 
 
+@pytest.mark.parametrize("words", [["case", "PATH", "id"], ["fix", "PATH", "-o", "-"]], ids=["case", "fix"])
+def test_a_capture_on_a_terminal_is_escaped(words: list[str], capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, _ = run([word.replace("PATH", str(capture)) for word in words], monkeypatch, terminal=True)
+    assert not _ANY.search(out), repr(_ANY.search(out))
+    _lines(out)
+
+
 @pytest.mark.parametrize("form", ["full", "concise", "github", "junit", "json", "jsonl", "sarif", "gitlab"])
 def test_files_of_results_are_guarded_too(
     form: str, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,6 +87,7 @@ LEFT: dict[str, list[Any]] = {
     "the last word": [ASK, Assistant(ONE)],
     "the user sends the result": [ASK, Assistant(ONE), User("<tool_response>in Oslo</tool_response>")],
     "the user tells the result": [ASK, Assistant(ONE), User("find_ship says that it is in Oslo.")],
+    "the user asks about the markup": [ASK, Assistant(ONE), User("Why do I see <tool_call> in your answer?")],
     "another call than the structured one": [ASK, Assistant(TWO, (FIND,)), AT],
     "other arguments than the structured ones": [ASK, Assistant(ONE.replace("Aurora", "Boreas"), (FIND,)), AT],
     "cut off": [ASK, Assistant(ONE[:50], (FIND,)), AT],

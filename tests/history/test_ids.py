@@ -34,7 +34,9 @@ def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
     assert restore(before, name) is None
 
 
-@pytest.mark.parametrize("id_", ["undefined", "NULL", "None", "[object Object]", "call_undefined", "defaulttoolid"])
+@pytest.mark.parametrize(
+    "id_", ["undefined", "NULL", "None", "nil", "[object Object]", "call_undefined", "defaulttoolid"]
+)
 def test_the_words_for_no_id(id_: str) -> None:
     assert is_placeholder(id_)
     origin = some(restore(id_, "go"))

@@ -35,8 +35,10 @@ from wirelint.apis.reading import (
     compact,
     error_of,
     index_of,
+    lists_parts,
     mapping,
     mappings,
+    misshapen,
     misshapen_text,
     number,
     or_other,
@@ -315,6 +317,16 @@ _UNSPECIFIED = frozenset({"", "FINISH_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECI
 _HOSTED_EVIDENCE = ("groundingMetadata", "urlContextMetadata")
 
 
+def _misshapen(content: Json) -> tuple[str, Json] | None:
+    """Return the pointer in a candidate's content to a value that clients cannot read as parts, and the value."""
+    if not isinstance(content, dict):
+        return ("", content) if content else None
+    parts = content.get("parts")
+    if not parts:
+        return ("", content) if content.keys() - {"role", "parts"} else None
+    return ("/parts", parts) if not isinstance(parts, dict) and not lists_parts(parts) else None
+
+
 @dataclass(slots=True)
 class _Candidate:
     choice: int
@@ -409,6 +421,10 @@ class Reader(ReplyReader):
         place = f"{self._inside}/candidates/{choice}"
         known = self._candidates.setdefault(choice, _Candidate(choice, f"{place}/content/parts"))
         parts = mapping(body.get("content")).get("parts")
+        if (wrong := _misshapen(body.get("content"))) is not None and "content" not in known.once:
+            known.once.add("content")
+            where = f"{place}/content{wrong[0]}"
+            yield Start(self.next_block(), "opaque", where, choice, self.frame, name=misshapen(wrong[1]))
         for position, part in enumerate(parts if isinstance(parts, list) else [parts]):
             if isinstance(part, dict):
                 yield from self._part(known, position, part)

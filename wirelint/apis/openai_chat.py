@@ -11,7 +11,6 @@ choices (Azure), a last one with usage only, an error object in the middle of a 
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +45,7 @@ from wirelint.apis.reading import (
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
 from wirelint.events import CallUpdate, Delta, Event, Finish, Start
 from wirelint.lexicon import load
-from wirelint.model import Json, Kind, Request
+from wirelint.model import Json, Kind
 
 _OTHER_APIS = tuple(load("apis")["other_paths"]["openai.chat"].split())
 """Ends of paths with bodies of the same shape that belong to other APIs, or to endpoints without a model's reply."""
@@ -240,7 +239,11 @@ class Reader(ChoiceReader):
                 self.out.insert(self.choices_from, self.violation("empty-call", place))
                 return
             block = self.new_block(key)
+            self.labels[block] = ("", name or "")
             self.out.append(Start(block, "tool_call", place, choice, self.frame, None, None, name, None, "legacy"))
+        elif name and name == self.labels[block][1] and block not in self._repeated:
+            self._repeated.add(block)
+            self.out.append(self.violation("said-again", name))
         if arguments:
             self.out.append(Delta(block, arguments, self.frame))
 
@@ -514,12 +517,6 @@ def _is_mistral(_path: str, headers: Mapping[str, str], body: Mapping[str, Json]
     return (ours or headers.get("user-agent", "").lower().startswith(_MISTRAL_CLIENTS)) and is_conversation(body)
 
 
-def _mistral_request(body: Mapping[str, Json], path: str) -> Request:
-    request = read_chat(body, "mistral.chat")
-    # The server has an agent's instructions and tools.
-    return dataclasses.replace(request, tools_known=False, on_server="before") if body.get("agent_id") else request
-
-
 class MistralReader(Reader):
     """Reader of Mistral's replies. Source: the vendor's API reference and recordings.
 
@@ -552,7 +549,7 @@ MISTRAL = ApiSpec(
     "mistral.chat",
     _is_mistral,
     lambda _document: False,  # a reply looks like OpenAI's
-    _mistral_request,
+    lambda body, _path: read_chat(body, "mistral.chat"),
     MistralReader,
     partial(StreamWriter, thinks_in_content=True),
     partial(WholeWriter, thinks_in_content=True),

@@ -28,8 +28,10 @@ from wirelint.apis.reading import (
     ReplyReader,
     compact,
     error_of,
+    lists_parts,
     mapping,
     mappings,
+    misshapen,
     misshapen_text,
     number,
     role_of,
@@ -120,6 +122,8 @@ def _item_parts(item: Mapping[str, Json], place: str) -> Iterator[Start]:
 def _content(value: Json, place: str) -> Iterator[Start]:
     if isinstance(value, str):
         yield Start(0, "text", place, 0, None, given=value)
+    elif value and not lists_parts(value):
+        yield Start(0, "opaque", place, 0, None, name=misshapen(value))
     for n, part in mappings(value):
         kind = text(part.get("type")) or ""
         if kind in _TEXTS and (wrong := misshapen_text(part.get("text"))):
@@ -375,8 +379,8 @@ class Reader(ReplyReader):
         pointer = f"/output/{index}" + within.format(number(document.get(numbered)) or 0)
         given = document.get("delta") if delta else next((document[w] for w in _WORDS if w in document), None)
         words = text(given) or ""
-        if not delta and (not words or self._has_text(pointer)):
-            return
+        if misshapen_text(given) or (not delta and (not words or self._has_text(pointer))):
+            return  # text of another JSON type is read at the end of its item
         if index not in self._begun:
             self._begun.add(index)
             self.out.append(self.violation("undeclared-part", f"{stem} for output item {index}, never added"))

@@ -390,6 +390,12 @@ class ReplyWriter:
         return b""
 
 
+_STORED_SETTINGS = ("agent", "agent_id", "agent_reference", "assistant_id", "preset", "prompt_id")
+_STORED_MODEL, _AGENT_PATH = re.compile(r"@preset/|(?:^|/)agents?/"), re.compile(r"/(?:agent|assistant)s?/")
+"""Members of a request, names of models and paths that stand for instructions and tools on a server: agents of Azure and
+Mistral, presets of OpenRouter, stored prompts and agents of LiteLLM."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiSpec:
     """One API. To add one, write a module with an `ApiSpec` and list it in `wirelint.apis.APIS`."""
@@ -399,7 +405,7 @@ class ApiSpec:
     """Return True if a POST of a JSON object (path, headers, body) belongs to this API."""
     claims_reply: Callable[[Mapping[str, Json]], bool]
     """Return True if a JSON document is a reply, or an event of a streamed reply, of this API."""
-    read_request: Callable[[Mapping[str, Json], str], Request]
+    request_reader: Callable[[Mapping[str, Json], str], Request]
     """Return the request of a JSON body. The second argument is the path of its URL; some APIs put the model there."""
     reply_reader: Callable[..., ReplyReader]
     stream_writer: Callable[[], ReplyWriter]
@@ -411,6 +417,15 @@ class ApiSpec:
     """Return True if a request that is not a POST of an object belongs to this API: method, path, headers, body."""
     channel: Literal["model", "mcp"] = "model"
     """The other end: a model, or a tool server (MCP)."""
+
+    def read_request(self, body: Mapping[str, Json], path: str = "") -> Request:
+        """Return the request of a JSON body. If it names settings that the server has, its tools are unknown."""
+        request = self.request_reader(body, path)
+        named = any(body.get(name) for name in _STORED_SETTINGS) or _STORED_MODEL.search(request.model)
+        if not named and not _AGENT_PATH.search(path):
+            return request
+        place = "before" if request.on_server == "nothing" else request.on_server
+        return request.but(tools_known=False, on_server=place)
 
     def reply_writer(self, *, streamed: bool) -> ReplyWriter:
         return self.stream_writer() if streamed else self.whole_writer()

@@ -155,10 +155,10 @@ _COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"}
 
 
 def ending(reason: str | None) -> Ending:
-    """Return the meaning of a finish reason of any vendor."""
+    """Return the meaning of a finish reason of any vendor, also as Python prints an enumeration: `FinishReason.STOP`."""
     if reason is None:
         return "unknown"
-    return _MEANINGS.get(reason) or _MEANINGS.get(reason.lower(), "unknown")
+    return _MEANINGS.get(reason) or _MEANINGS.get(reason.rpartition(".")[2].lower(), "unknown")
 
 
 def is_foreign(api: str, reason: str) -> bool:
@@ -177,8 +177,8 @@ def own_word(api: str, reason: str) -> str | None:
     own, meaning = sorted(traits(api).finish_reasons or (), key=len), ending(reason)
     if spelled := next((word for word in own if word.lower() == reason.lower()), None):
         return spelled
-    if meaning in ("ended", "stopped"):
-        return traits(api).ended
+    if meaning in ("ended", "stopped", "calls"):
+        return traits(api).calls if meaning == "calls" else traits(api).ended
     return next((word for word in own if ending(word) == meaning), None)
 
 

@@ -186,29 +186,37 @@ _SHORTEST_VALUE = 2
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An argument that an error refuses. `sign`: the sign of a placeholder in it, if any."""
+    """An argument that an error refuses, or a value inside one. `sign`: the sign of a placeholder in it, if any."""
 
-    name: str
+    path: tuple[str | int, ...]
     value: str
     sign: Sign | None
 
+    @property
+    def where(self) -> str:
+        return dotted(self.path)
+
 
 def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
-    """Yield the arguments that an error of the tool refuses by name."""
+    """Yield the arguments, and values inside them, that an error of the tool refuses by name."""
     error = error[:_LONGEST_ERROR]
     if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
-    for name, given in arguments.items():
-        value = str(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else given
-        if not isinstance(value, str) or not len(value) <= _LONGEST_VALUE:
+    for path, name, given in islice(_values(dict(arguments)), MOST_VALUES):
+        value = given if isinstance(given, str) else str(given)
+        if len(value) > _LONGEST_VALUE:
             continue
         quoted = re.search(rf"(['\"`‘“«<]){re.escape(value)}['\"`’”»>]", error)
-        about = any(len(word) > 2 and word in said for word in words_of(name))
+        about = any(len(word) > 2 and said & {word, word.removesuffix("s")} for word in words_of(name))
         beside = about and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", error) is not None
-        parameter = re.search(rf"(?:['\"`]{re.escape(name)}['\"`]|(?<!\w){re.escape(name)}\s*:)", error)
+        written = re.escape(name)
+        parameter = re.search(
+            rf"['\"`]{written}['\"`]|(?<!\w){written}\s*:|(?:parameter|argument|property|field): ?{written}(?!\w)",
+            error,
+        )
         if ((quoted or beside) and len(value) >= _SHORTEST_VALUE) or parameter:
-            yield Refused(name, value, sign(value, name) if isinstance(given, str) else None)
+            yield Refused(path, value, sign(value, name) if isinstance(given, str) else None)
 
 
 def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:

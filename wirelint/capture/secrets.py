@@ -304,12 +304,10 @@ def _is_token(text: str) -> bool:
 _FILE = re.compile(r"(?:[A-Za-z]:|~|\.{0,2})[/\\][\w./\\@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
 """A path to a file with an extension: `signing_key=/etc/keys-2/release.pem`. No base64 has a dot."""
 
-_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-
 
 def _is_variable_secret(text: str) -> bool:
-    """Return True if the value of a variable is no name, path, date, UUID or placeholder."""
-    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
+    """Return True if the value of a variable is no name, path, date or placeholder."""
+    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or text.startswith(("/", ".", "~")):
         return False
     return _has_digit(text) and any(map(str.isalpha, text))
 

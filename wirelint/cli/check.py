@@ -28,7 +28,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, files_of
-from wirelint.cli.options import Selection, inform, inform_failure, results
+from wirelint.cli.options import Selection, inform, inform_failure, results, write_capture
 from wirelint.model import Json
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Scopes, file_states
@@ -279,8 +279,7 @@ def case(
         made = reproduce(chosen, rules, names=names, prior=prior, steps=steps, seconds=seconds)
         line = encode_case(made)
         if output == "-":
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
+            write_capture([line])
         else:
             with Staging(Path(output), folder=False, force=force) as staging:
                 staging.path.write_bytes(line)

@@ -24,7 +24,7 @@ from wirelint.capture.replay import mended
 from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers, size_of
-from wirelint.cli.options import Selection, inform
+from wirelint.cli.options import Selection, inform, write_capture
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted
 from wirelint.view.bodies import write_patch
@@ -129,7 +129,7 @@ class _Run:
                 made = Path(scratch, "out")
                 if all(self._fixed([_Job(paths[0], target=made)])):
                     with made.open("rb") as file:
-                        shutil.copyfileobj(file, sys.stdout.buffer)
+                        write_capture(file)
             return ""
         target = Path(output)
         _keep_apart(paths, target)

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,15 @@ _TIMES = tuple(field.name for field in fields(Limits))
 def inform(message: str) -> None:
     """Print a message for a person on stderr; stdout is for results."""
     click.echo(message, err=True)
+
+
+def write_capture(lines: Iterable[bytes]) -> None:
+    """Write the lines of a capture to standard output; on a terminal through its guard, elsewhere unchanged."""
+    if sys.stdout.isatty():
+        sys.stdout.writelines(line.decode("utf-8", "replace") for line in lines)
+    else:
+        sys.stdout.buffer.writelines(lines)
+    sys.stdout.flush()
 
 
 def failure_text(culprit: str, error: Exception) -> str:

@@ -3,8 +3,8 @@
 Theory of operation. A model imitates markup in its history. A fix must not invent anything, so three cases qualify.
 The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
 as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
-becomes the calls of these results, with their ids. Or the user speaks next, and mentions no call or result: then the
-calls were never run, and the markup is removed. A message that held nothing else is removed too, except in APIs where
+becomes the calls of these results, with their ids. Or the user speaks next, and mentions no call, result or tag: then
+the calls were never run, and the markup is removed. A message that held nothing else is removed too, except in APIs where
 roles must alternate. In every other case the markup stays.
 
 Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_TIMES` as much markup:
@@ -43,6 +43,8 @@ _MOST_JUDGED = 64
 _TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
+_OPENING = re.compile(r"[<\[][|\uff5c]?\w{4,}")
+"""The beginning of a tag or of a token: `<tool_call`, `[TOOL_CALLS`."""
 _SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that refuse calls without a signature in the history."""
 
@@ -148,9 +150,10 @@ def _forget(request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleanin
     message, after = request.messages[position], request.messages[position + 1 : position + 2]
     if not after or after[0].role != "user" or after[0].results or not all(leak.promotable for leak in leaks):
         return None
-    said, names = after[0].text, {name for leak in leaks for name in leak.names}
+    said, spans = after[0].text, [leak.part.text[slice(*leak.span)] for leak in leaks]
+    names = {name for leak in leaks for name in leak.names}.union(*map(_OPENING.findall, spans))
     if next_marker(said, 0) is not None or any(name in said for name in names):
-        return None  # a client that reads markup sends the result as a user message
+        return None  # a client that reads markup sends the result as a user message; or the user asks about the markup
     left = _remaining(message, leaks)
     others = (part for part in message.parts if not isinstance(part, Reasoning) and part.pointer not in left)
     if any(left.values()) or any(not isinstance(part, Text) or part.text.strip() for part in others):

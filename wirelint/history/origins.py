@@ -4,7 +4,8 @@ Theory of operation. Calls and results are paired first (`pairing`), so an id is
 The recorded calls (`Ledger`) are searched for the same id, then for the same letters and digits, then for the same call
 under another id. If none was recorded, the form of an id decides in the few cases in which it can (`ids.restore`).
 
-If the server keeps a part of the conversation, a result without its call is compared with the recorded calls only.
+If the server keeps a part of the conversation, a result without its call is compared with the recorded calls only. Results
+whose ids identify nothing belong to the calls that wait for one, if there are as many.
 
 An id is restored only if no two calls with different ids then share one. An equal function with equal arguments identifies
 the call, but is no reason to change its id: if call and result agree on an id that the target accepts, the client makes its
@@ -20,10 +21,10 @@ from typing import Literal, TypeAlias
 
 from wirelint.apis.traits import traits
 from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.history.ids import Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
-from wirelint.history.pairing import Pair, pair
+from wirelint.history.ids import Match, Origin, form_of, is_drawn, is_placeholder, key, match, restore, restore_counted
+from wirelint.history.pairing import Answer, Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
-from wirelint.state.ledger import Ledger
+from wirelint.state.ledger import Issued, Ledger
 
 Place: TypeAlias = Literal["call", "result", "call and its result"]
 
@@ -83,20 +84,41 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
 def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     """Yield altered ids of results whose calls the server keeps: the passed ids are the only reference."""
     request, conversation = exchange.request, exchange.conversation
-    for answer in pair(request).orphans if request is not None else ():
+    orphans = pair(request).orphans if request is not None else ()
+    given = {answer.result.call_id for answer in orphans}
+    passed = ledger.calls(conversation)[-_COMPARED:] if orphans else ()
+    unanswered = [issued for issued in passed if not ledger.is_returned(issued.id, issued.conversation)]
+    mute = [answer for answer in orphans if _is_mute(answer.result.call_id or "", ledger, conversation)]
+    waiting = [issued for issued in unanswered if issued.id not in given]
+    if mute and len(mute) == len(waiting):  # in order, as if the calls were in this request
+        for answer, issued in zip(mute, waiting, strict=True):
+            yield _elsewhere(answer, issued, Match("something that is no id in its place", "medium"))
+    for answer in orphans:
         id_ = answer.result.call_id or ""
         if len(key(id_)) < _TELLING or "[redacted:" in id_ or ledger.issued(id_, conversation) is not None:
             continue
+        others = (
+            each for each in ledger.similar(id_, conversation) if not ledger.is_returned(each.id, each.conversation)
+        )
         near = {
             issued.id: (issued, altered)
-            for issued in (*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:])
-            if not ledger.is_returned(issued.id, issued.conversation) and (altered := match(issued.id, id_)) is not None
+            for issued in (*others, *unanswered)
+            if (altered := match(issued.id, id_)) is not None
         }
         if len(near) == 1:  # the only recorded call of whose id it is an altered form
-            issued, altered = next(iter(near.values()))
-            call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
-            each = Pair(call, answer.position, replace(answer, match=altered))
-            yield Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
+            yield _elsewhere(answer, *next(iter(near.values())))
+
+
+def _is_mute(id_: str, ledger: Ledger, conversation: str | None) -> bool:
+    """Return True if an id in a request identifies no call, and did not pass as an id."""
+    return (is_placeholder(id_) or not key(id_)) and ledger.issued(id_, conversation) is None
+
+
+def _elsewhere(answer: Answer, issued: Issued, altered: Match) -> Mangling:
+    """Return the mangling of a result's id whose call is not in the request."""
+    call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
+    each = Pair(call, answer.position, replace(answer, match=altered))
+    return Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
@@ -219,7 +241,7 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
 
 def _is_foreign(id_: str, name: str) -> bool:
     """Return True if an id has the form of a vendor: it comes from another model, not from the client."""
-    maker = form_of(id_)
+    maker = form_of(id_) if not is_placeholder(id_) else None  # `undefined` has nine letters, like ids of Mistral
     if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
         return False  # clients that keep calls in their own store replace every id by one
     # Nine letters and digits that spell the function's name are no form of Mistral.
