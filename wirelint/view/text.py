@@ -284,7 +284,7 @@ def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
 def _foot(exchange: Exchange) -> RenderableType:
     reply = exchange.reply
     notes = [f"ended: {exchange.end}"] if exchange.end not in ("complete", "unknown") else []
-    notes += [exchange.error] if exchange.error else []
+    notes += [exchange.error] if exchange.error and exchange.end != "complete" else []
     notes += exchange.notes
     if reply is not None:
         if reply.error is not None:
