@@ -487,12 +487,13 @@ def lines(totals: Totals, board: Board, pending: int, width: int) -> list[Text]:
     from wirelint.view.screen import hung
 
     counts = board.totals
+    cost = str(counts["cost"] or "")
     facts = [
         counted(int(str(counts["conversations"])), "conversation"),
         counted(totals.all.exchanges, "exchange"),
         f"{totals.all.sent:,} tokens in",
         f"{totals.all.received:,} out",
-        *([str(counts["cost"])] if counts["cost"] else []),
+        *([cost if cost.startswith("$") else f"cost {cost}"] if cost else []),
     ]
     first = Text(f"{', '.join(facts)}{f'; {pending} in progress' if pending else ''}", "bold")
     head, *models = totals.table(width)

@@ -115,7 +115,7 @@ def _spending(labels: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Spe
     for names, spent in rows:
         counts = (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
         shown = (f"{count:,}" if spent.counted else NOTHING for count in counts)
-        made.append((*names, str(spent.exchanges), *shown, *((_cost(spent),) if table else ())))
+        made.append((*names, str(spent.exchanges), *shown, *((cost_text(spent),) if table else ())))
     return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, tuple(made), len(labels))
 
 
@@ -125,11 +125,12 @@ def spending_line(spent: Spending) -> str:
     cached = f" ({tokens.cached:,} cached)" if tokens.cached else ""
     thought = f" ({tokens.reasoning:,} thinking)" if tokens.reasoning else ""
     table = price_table()
-    priced = f"; cost {_cost(spent)} ({table})" if table else ""
+    priced = f"; cost {cost_text(spent)} ({table})" if table else ""
     return f"{tokens.input:,} in{cached}, {tokens.output:,} out{thought}{priced}"
 
 
-def _cost(spent: Spending) -> str:
+def cost_text(spent: Spending) -> str:
+    """Return the cost as text: `$0.0312`, `$0.0312 + 2 unknown`, `unknown`, `no usage`."""
     if not spent.counted:
         return "no usage" if spent.exchanges else NOTHING
     unknown = spent.exchanges - spent.priced
