@@ -92,7 +92,8 @@ def run(
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
             shutil.copy(file, parts[0] / "wirelint.log")
-    for line in () if quiet else _closing(parts, captures, command):
+    is_blind = routes.proxied and not loopback
+    for line in () if quiet else closing(parts, captures, command, is_blind):
         inform(line)
     return status
 
@@ -144,12 +145,16 @@ def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[
     return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))
 
 
-def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
+def closing(parts: list[Path], captures: str, command: Sequence[str], is_blind: bool) -> Iterator[str]:
+    """Yield the summary and what to do next. `is_blind`: clients use no proxy for servers on this machine."""
     summary = Summary.of(parts)
     if not summary.exchanges:
         if captures:
+            name = shlex.quote(command[0])
             yield "wirelint: no exchange with a model was seen"
-            yield f"next: wirelint doctor -- {shlex.quote(command[0])}"
+            if is_blind:
+                yield f"if the server is on this machine: wirelint run --loopback -- {name}{' …' * (len(command) > 1)}"
+            yield f"next: wirelint doctor -- {name}"
         return
     first, *more = summary.lines()
     yield f"wirelint: {first}"
