@@ -178,11 +178,10 @@ def _follow(
         made = [path_document(one, items) for one in found]
         sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
     elif len(found) > 1 and call is None and wanted is None:
-        console.print(render_trails(found))
+        _print(console, render_trails(found))
         inform(f"{len(found)} calls; follow one: wirelint show {place} --call ID")
     else:
-        for one in found:
-            console.print(render_path(one))
+        _print(console, *map(render_path, found))
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:

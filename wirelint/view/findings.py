@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LABELS = ("code", "name", "severity", "confidence", "layer", "side")
 _KINDS = {"severity": Severity, "confidence": Confidence, "layer": Layer, "side": Side}
 _WORDS = {name: get_args(kind) for name, kind in _KINDS.items()}
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -93,8 +95,8 @@ class Repeat:
     @property
     def seen(self) -> str:
         """`12 exchanges, first 3f2a9c11, last 77b01c2d`; `1 exchange, 3f2a9c11` for a single one."""
-        ids = f"first {self.first}, last {self.last}" if self.count > 1 else self.first
-        return visible(f"{counted(self.count, 'exchange')}, {ids}")
+        ids = f"first {short_id(self.first)}, last {short_id(self.last)}" if self.count > 1 else short_id(self.first)
+        return f"{counted(self.count, 'exchange')}, {ids}"
 
 
 class Repeats:
@@ -172,8 +174,13 @@ def recurrence(issue: Issue | None, here: str) -> str:
         return ""
     later = counted(issue.count - 1, "later turn")
     if issue.first == here:
-        return f"first seen here; {later}, the last in {visible(issue.last)}"
-    return f"first seen in {visible(issue.first)}; {later}"
+        return f"first seen here; {later}, the last in {short_id(issue.last)}"
+    return f"first seen in {short_id(issue.first)}; {later}"
+
+
+def short_id(id_: str) -> str:
+    """Return the id of an exchange for people: of a UUID the first eight characters, which `wirelint show` takes."""
+    return id_[:8] if _UUID.fullmatch(id_) else visible(id_)
 
 
 def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:

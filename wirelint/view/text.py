@@ -4,7 +4,6 @@ difference."""
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TextIO
@@ -34,6 +33,7 @@ from wirelint.view.findings import (
     place,
     recurrence,
     remedy,
+    short_id,
     visible,
     worst,
     worst_first,
@@ -58,7 +58,6 @@ _WIDE, _WIDEST_COLUMN = 100, 40
 _LIST_INDENT, _SHORTEST_PROMPT = 2, 20
 _MOST_EXCHANGES = 6
 """Exchanges of a conversation that a list shows without folding."""
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Full:
@@ -344,8 +343,7 @@ def _time(at: float) -> str:
 
 def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
     """Yield the lines of each exchange: its worst severity, id, model, and the rules with findings, in common columns."""
-    names = [checked.record.id for checked in items]
-    ids = [name[:8] if _UUID.fullmatch(name) else visible(name) for name in names]
+    ids = [short_id(checked.record.id) for checked in items]
     models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
     apis = [checked.exchange.api if checked.exchange else "" for checked in items]
     narrow = [model or api for model, api in zip(models, apis, strict=True)]
