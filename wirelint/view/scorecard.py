@@ -88,8 +88,8 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     for one in repeats:
         found, ids = one.finding, "\n".join(dict.fromkeys(map(short_id, (one.first, one.last))))
         rule = f"{printable(f'{found.code} {found.label}')}\n{shorten(printable(found.message), 60)}"
-        rows.append((rule, ids, found.severity, found.layer, str(one.count)))
-    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), tuple(rows), 4)
+        rows.append((rule, ids, f"{found.severity}\n{found.layer}", str(one.count)))
+    return Sheet("issues", ("rule", "first, last", "severity, layer", "exchanges"), tuple(rows), 3)
 
 
 def bill_table(bills: Sequence[Bill]) -> Sheet:
