@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
 from wirelint.prices import tokens_of
+from wirelint.registry import page_url
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
@@ -208,10 +209,16 @@ def remedy(checked: Checked, finding: Finding) -> str:
     return printable(f"fix ({finding.fix.safety}): {finding.fix.title}") if finding.fix is not None else ""
 
 
+def title_style(finding: Finding) -> str:
+    """Return the style of a finding's name: on terminals that have links, it leads to the page of the rule."""
+    page = page_url(finding.name)
+    return f"bold {STYLES[finding.severity]}{f' link {page}' if page else ''}"
+
+
 def note_of(finding: Finding) -> list[tuple[str, str]]:
     """Return `● xml-leak (gateway) message  [place]` as pieces with their styles."""
     style = STYLES[finding.severity]
-    head = f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"
+    head = f"{MARKS[finding.severity]} {finding.name}", title_style(finding)
     return [head, (f" ({finding.layer}) {finding.message}", style), (f"  [{place(finding)}]", "dim")]
 
 

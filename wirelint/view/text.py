@@ -19,7 +19,6 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange
 from wirelint.prices import Tokens
-from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.bodies import Source, excerpt_lines
@@ -34,6 +33,7 @@ from wirelint.view.findings import (
     recurrence,
     remedy,
     short_id,
+    title_style,
     visible,
     worst,
     worst_first,
@@ -108,9 +108,8 @@ class Full:
 def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
     """Yield the lines of a finding as compilers print theirs: message, place, the source with carets, the fix."""
     style = STYLES[finding.severity]
-    page = page_url(finding.name)
     title = Text(f"{MARKS[finding.severity]} ", f"bold {style}")
-    title.append(f"{finding.code} {finding.name}", f"bold {style} link {page}" if page else f"bold {style}")
+    title.append(f"{finding.code} {finding.name}", title_style(finding))
     title.append(f"  {finding.severity} · {finding.layer}", style)
     if finding.confidence != "high":
         title.append(f" · {finding.confidence} confidence", "dim")
