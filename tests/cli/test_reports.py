@@ -147,6 +147,7 @@ def test_tables_fit_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: in
         assert ran.status == 0
         assert max(map(len, ran.out.splitlines())) <= columns
         assert "100.0 %" in ran.out
+        assert " \n" not in ran.out, "a pipe gets no padding"
 
 
 def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Path) -> None:
