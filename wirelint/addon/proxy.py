@@ -100,7 +100,7 @@ def origin(upstream: str) -> str:
     if "://" not in upstream and not is_loopback(host) and not re.search(r"[.:]", host):
         raise wrong("no scheme and no full host name", f"https://{upstream}")
     if not re.fullmatch(r"[\w.:%-]+", host):
-        raise wrong(f"{host!r} is no host name")
+        raise wrong(f"{host!r} is not a host name")
     if parts.username is not None:
         raise StartError(f"--upstream {upstream}: credentials belong to the client; leave them out of the URL")
     bare = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port is not None else ''}"

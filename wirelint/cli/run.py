@@ -118,7 +118,7 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
         if not name or not url:
             raise click.UsageError(f"--base-url {pair}: the URL is missing; write {name or 'NAME'}=https://…")
         if "://" not in url and "OLLAMA" not in name:  # OLLAMA_HOST may be an address without a scheme
-            raise click.UsageError(f"--base-url {pair}: {url} is no URL; write {name}=https://{url}")
+            raise click.UsageError(f"--base-url {pair}: {url} is not a URL; write {name}=https://{url}")
         found[name] = url
     return found
 
