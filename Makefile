@@ -60,7 +60,7 @@ $(VENV)/installed $(VENV)/installed-demo $(VENV)/installed-docs: pyproject.toml
 	"$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "PYTHON=$$py is not a Python 3.11 or newer; name another: make PYTHON=/path/to/python3" >&2; exit 2; }; \
 	echo "installing wirelint[$(EXTRA)] into $(VENV) with $$("$$py" --version)"; \
 	"$$py" -m venv $(VENV) && { (uv pip install --quiet --python $(RUN) -e '.[$(EXTRA)]') 2>/dev/null || \
-	  $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'; }
+	  $(RUN) -m pip install --quiet --no-compile --disable-pip-version-check -e '.[$(EXTRA)]'; }
 	@touch $@ $(if $(filter dev,$(EXTRA)),$(VENV)/installed-demo)
 
 clean:

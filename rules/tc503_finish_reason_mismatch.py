@@ -71,7 +71,7 @@ class FinishReasonMismatch(Rule):
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, forms)
                 other = Fix("unsafe", f"set the finish reason to {word}") if word is not None else None
-                message = f"the reply ends with {excerpt(reason)!r}, which is no finish reason of {request.api}"
+                message = f"the reply ends with {excerpt(reason)!r}, which is not a finish reason of {request.api}"
                 yield self.finding("response", message, choice, severity="info", fix=other)
         yield from self._check_empty_calls(reply)
         yield from self._check_written_nulls(exchange, reply)

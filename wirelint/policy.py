@@ -97,7 +97,7 @@ class Check:
             return f"{_kind(value)}, not text"
         match self.name, value:
             case "absolute-path", str():
-                return None if _is_absolute(value) else "no absolute path"
+                return None if _is_absolute(value) else "not an absolute path"
             case "below", str():
                 return None if _place(value, setting) is not None else f"outside of {setting}"
             case "existing-dir" | "existing-file", str():
@@ -150,7 +150,7 @@ def _setting(name: str, given: Json) -> Any:
             try:
                 return re.compile(given)
             except re.error as error:
-                raise ValueError(f"is no regular expression: {error}") from error
+                raise ValueError(f"is not a regular expression: {error}") from error
         case "regex", _:
             raise ValueError("must be a regular expression in quotes")
     names = [given] if isinstance(given, str) else given
@@ -172,7 +172,7 @@ def _missing(wanted: str, root: str | None, value: str, disk: Disk) -> str | Non
     if root is None and not value.startswith("/"):
         if _is_absolute(value):
             raise UnjudgedError(f"{value} is not of this machine")
-        return "no absolute path"
+        return "not an absolute path"
     path = posixpath.normpath(value) if root is None else _place(value, root)
     if path is None:
         return f"outside of {root}"
@@ -603,4 +603,4 @@ def _json(table: Table, key: str, value: object) -> Json:
         case dict():
             return {str(name): _json(table, key, one) for name, one in value.items()}
         case _:
-            raise table.error(key, f"{value} is no value of JSON; put dates in quotes")
+            raise table.error(key, f"{value} is not a JSON value; put dates in quotes")

@@ -163,12 +163,12 @@ def spending_line(spent: Spending) -> str:
     cached = f" ({tokens.cached:,} cached)" if tokens.cached else ""
     thought = f" ({tokens.reasoning:,} thinking)" if tokens.reasoning else ""
     table = price_table()
-    priced = f"; cost {shown_cost(spent)} ({table})" if table else ""
+    priced = f"; cost {cost_text(spent)} ({table})" if table else ""
     return f"{tokens.input:,} in{cached}, {tokens.output:,} out{thought}{priced}"
 
 
-def shown_cost(spent: Spending) -> str:
-    """Return the cost as text, with the number of exchanges whose cost is unknown."""
+def cost_text(spent: Spending) -> str:
+    """Return the cost as text: `$0.0312`, `$0.0312 + 2 unknown`, `unknown`, `no usage`."""
     if not spent.counted:
         return "no usage" if spent.exchanges else "-"
     unknown = spent.exchanges - spent.priced

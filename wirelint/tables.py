@@ -40,7 +40,7 @@ class Table:
     def __init__(self, value: object, source: str, name: str = "", title: str = "") -> None:
         self._source, self._name, self._title = source, name, title
         if not isinstance(value, dict):
-            raise self.error("", f"{shown(value)} is no table; write [{name}]")
+            raise self.error("", f"{shown(value)} is not a table; write [{name}]")
         self.values: dict[str, object] = value
 
     def know(self, keys: Sequence[str]) -> None:

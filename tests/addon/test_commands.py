@@ -91,7 +91,7 @@ WRONG = {
 
 WRONG |= {
     "wirelint.view @all /": "/: not the name of a file; give one, such as /report.html",
-    "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
+    "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: the folder /no/such/folder does not exist",
     "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange of a supported API",
     "wirelint.case @focus /": "/: not the name of a file; give one, such as /case.jsonl",
     "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",

@@ -19,6 +19,7 @@ from wirelint.addon.proxy import lines
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing
+from wirelint.prices import price_table
 from wirelint.view.dashboard import Board, Totals
 
 
@@ -102,8 +103,12 @@ def test_cost_of_what_has_a_price() -> None:
         response_body=re.sub(rb'"usage": ?\{[^}]*\}', usage.encode(), known.response_body or b""),
     )
     state: Any = board(checked([priced, record(Talk((User("And you?"),), text="Fine."), "unknown")])).everything()
-    assert [row["cost"] for row in state["rows"]] == ["$0.0002", None]
-    assert state["totals"]["cost"] == "$0.0002"
+    assert [row["cost"] for row in state["rows"]] == ["$0.0002", "unknown"]
+    assert state["totals"]["cost"] == "$0.0002 + 1 unknown"
+    assert "genai-prices" in state["totals"]["prices"]
+    local = dataclasses.replace(priced, id="local", url="http://127.0.0.1:8000/v1/chat/completions")
+    state = board(checked([local])).everything()
+    assert [state["rows"][0]["cost"], state["totals"]["cost"]] == ["unknown", "unknown"]
 
 
 @pytest.mark.parametrize(("width", "titles"), [(120, 9), (80, 7), (50, 5)])
@@ -185,6 +190,7 @@ def test_the_table_of_the_terminal_has_the_same_counts_and_fits_every_width() ->
         shown = [line.plain for line in lines(totals, made, 2, width)]
         assert [line for line in shown if len(line) > width] == []
         told = " ".join(shown)
-        assert told.startswith("20 conversations, 20 exchanges, 220 tokens in, 140 out; 2 in progress ")
+        counts = "20 conversations, 20 exchanges, 220 tokens in, 140 out"
+        assert told.startswith(f"{counts}{', cost unknown' if price_table() else ''}; 2 in progress ")
         assert [line for line in shown if line.startswith(("… ", "all "))] == [shown[-3], shown[-2]]
         assert shown[-3:] == ["… 12 more", shown[-2], "● xml-leak 20"]

@@ -17,6 +17,7 @@ from tests.build import Talk
 from tests.fakes import Terminal
 from wirelint.addon import log
 from wirelint.capture.offline import Checked
+from wirelint.registry import page_url
 from wirelint.rule import Finding
 
 FOUND = Finding(
@@ -123,6 +124,7 @@ def test_a_clean_exchange_is_dim_and_a_fault_is_red(terminal: Terminal) -> None:
     assert "\x1b[2m openai.chat" in terminal.getvalue()
     log.log_exchange(SCREENS["findings and fixes"][0])
     assert "\x1b[31m●" in terminal.getvalue()
+    assert f";{page_url('xml-leak')}\x1b\\" in terminal.getvalue(), "a link to the page of the rule"
 
 
 def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,12 +69,14 @@ def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint
 
 
 def test_github_annotations_escape_the_wire(found: Callable[..., str]) -> None:
-    first, second = found("github").splitlines()
+    first, second = found("github", "--all-occurrences").splitlines()
     assert first.startswith("::error file=a%3Ab%2Cc.jsonl,title=ST604 truncated-stream,line=2::the stream ends after ")
     assert ",line=4::" in second
     assert "a]]><b>,c:d%25" in second
     assert "%0A::error::e&" in second
     assert "\x1b" not in second
+    (group,) = found("github").splitlines()
+    assert group.startswith(f"{first} (2 exchanges, first ")
 
 
 def test_gitlab_has_what_it_takes(found: Callable[..., str]) -> None:

@@ -42,7 +42,7 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
     assert (
         messages
         == [
-            'search_notes: policy known workspace: workspace "default" is no absolute path',
+            'search_notes: policy known workspace: workspace "default" is not an absolute path',
             f'search_notes: policy existing directory: subWorkspace "harbour" is no directory in {notes}',
         ]
         * 2

@@ -126,9 +126,15 @@ def test_without_the_price_table_tokens_are_left(
 
 
 def test_faults_are_listed_once(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write(tmp_path / "run.jsonl", *[{**reply(number, BAD), "id": f"x{number}"} for number in (1, 2, 3)])
+    ids = ["x1", "x2", "3f2a9c11-fc7f-447f-b907-73d1f0f0b4c5"]
+    path = write(tmp_path / "run.jsonl", *[{**reply(number, BAD), "id": id_} for number, id_ in enumerate(ids, 1)])
     (issue,) = json.loads(wirelint("stats", path, "--by", "issue", "--output-format", "json").out)
-    assert [issue[name] for name in ("name", "count", "first_seen", "last_seen")] == ["schema-violation", 3, "x1", "x3"]
+    names = ("name", "count", "first_seen", "last_seen")
+    assert [issue[name] for name in names] == ["schema-violation", 3, "x1", ids[2]]
+    narrow = wirelint("stats", path, "--by", "issue", columns=60).out.splitlines()
+    assert narrow[2] == "AR403 schema-violation  3 exchanges"
+    assert narrow[3].startswith("  ")
+    assert "x1  3f2a9c11  warning  model" in " ".join(narrow[3:])
     assert wirelint("stats", path, "--by", "issue", "--output-format", "svg").status == 2
 
 
@@ -141,6 +147,7 @@ def test_tables_fit_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: in
         assert ran.status == 0
         assert max(map(len, ran.out.splitlines())) <= columns
         assert "100.0 %" in ran.out
+        assert " \n" not in ran.out, "a pipe gets no padding"
 
 
 def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Path) -> None:

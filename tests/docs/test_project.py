@@ -58,6 +58,7 @@ def test_every_page_is_in_the_navigation() -> None:
             case _:
                 return [page for part in item for page in pages(part)]
 
+    assert all((ROOT / "docs" / name).is_file() for name in load("mkdocs.yml")["extra_css"])
     written = [path.name for path in (ROOT / "docs").glob("*.md")]
     assert sorted(pages(load("mkdocs.yml")["nav"])) == sorted([*written, "rules/README.md"])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import some
+from wirelint.cli.run import closing
 from wirelint.launch.processes import CommandError, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,3 +116,12 @@ def test_what_we_are_told_reaches_the_command() -> None:
         assert some(process.stdout).readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(BOUND) == 4
+
+
+def test_a_run_without_an_exchange_says_what_to_try() -> None:
+    """Clients send nothing for this machine through a proxy, and `doctor` finds nothing wrong with that."""
+    seen, cure = "wirelint: no exchange with a model was seen", "next: wirelint doctor -- python"
+    hint = "if the server is on this machine: wirelint run --loopback -- python"
+    assert [*closing([], "captures", ["python", "agent.py"], True)] == [seen, f"{hint} …", cure]
+    assert [*closing([], "captures", ["python"], True)] == [seen, hint, cure]
+    assert [*closing([], "captures", ["python"], False)] == [seen, cure]

@@ -241,11 +241,19 @@ def check_keys(tab: Tab) -> None:
     press = tab.press
     press("g", "j", "k", "G")
     assert "leak" not in tab.run("document.querySelector('.chosen .title').textContent")
+    height = tab.run("innerHeight")
+    tab.page.set_viewport_size({"width": tab.run("innerWidth"), "height": 400})
     press("Enter")
     tab.page.wait_for_selector(".chosen > .body article")
+    tab.until("document.querySelector('.chosen > .body').getBoundingClientRect().top < innerHeight")
+    tab.page.set_viewport_size({"width": tab.run("innerWidth"), "height": height})
     tab.page.click(".chosen > .body article .title")
     tab.page.wait_for_selector(".chosen article .body .note")
     assert "xml-leak" in tab.run("document.querySelector('.chosen article .talk').textContent")
+    page = "https://wirelint.readthedocs.io/en/latest/rules/xml-leak/"
+    for link in ("#issues a", ".chosen .note a.rule"):
+        assert page in tab.run(f"[...document.querySelectorAll('{link}')].map((item) => item.href)")
+    assert tab.page.locator(".note button").count() == 0, "the manual is on the web"
     assert tab.run("location.hash").startswith("#open=")
     assert tab.page.locator(".chosen details.path").count() > 0
     press("Escape")

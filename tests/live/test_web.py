@@ -163,7 +163,7 @@ def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_ag
 
 
 COLUMNS = {
-    "ours": ((), ["icon", "path", "comment", "status", "size", "time"]),
+    "ours": ((), ["icon", "comment", "status", "time"]),
     "the user's": (("--set", "web_columns=path", "--set", "web_columns=time"), ["path", "time"]),
 }
 
@@ -188,5 +188,15 @@ def test_the_columns_of_wirelint_proxy(name: str, upstream: Upstream, tmp_path: 
         assert len(ports - {"0"}) == 1
         options = json.loads(Web(port).get("/options"))
         assert options["web_columns"]["value"] == expected
+        upstream.scripts["well"] = replying([WELL], content_type="text/event-stream")
+        request = CLEAN[OPENAI, True]["request"]["body"].encode()
+        number = int(max(ports, key=int))
+        post(number, "/v1/chat/completions", request, {SCRIPT: "well", "x-test-id": "model"})
+        post(number, "/other?key=1", b"{}", {SCRIPT: "well", "x-test-id": "other"})
+        flows = wait_until(
+            lambda: found if "ok" in (found := Web(port).flows())["model"]["comment"] else {}, "it", proxy
+        )
+        paths = [flows[name]["comment"].rpartition(" | ")[2] for name in ("model", "other")]
+        assert (paths == ["POST /v1/chat/completions", "POST /other"]) is (name == "ours"), paths
     finally:
         proxy.stop()

@@ -81,5 +81,5 @@ def test_a_project_names_its_table(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"pyproject\.toml: tool\.wirelint\.route\[1\]\.hots: no such key"):
         find(tmp_path)
     path.write_text("[tool]\nwirelint = 3\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"tool\.wirelint: 3 is no table"):
+    with pytest.raises(ConfigError, match=r"tool\.wirelint: 3 is not a table"):
         find(tmp_path)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.offline import Checked, Fixed, check, fix
+from wirelint.registry import page_url
 from wirelint.view.text import list_conversations, render_conversation
 
 TOOLS = {"look_up": schema(city="string")}
@@ -116,6 +117,12 @@ def test_a_conversation_is_shown_turn_by_turn(name: str) -> None:
 def test_a_conversation_fits_the_terminal(width: int) -> None:
     for talk, rules, _ in TALKS.values():
         assert max(map(len, shown(checked(talk, rules), width))) <= width
+
+
+def test_a_finding_leads_to_the_page_of_its_rule() -> None:
+    found = checked(Talk(text=MARKUP, tools=TOOLS), "xml-leak")
+    assert any(f";{page_url('xml-leak')}\x1b" in line for line in shown(found, colour=True))
+    assert not any("http" in line for line in shown(found)[3:])
 
 
 def test_evidence_far_into_a_long_text_is_shown() -> None:

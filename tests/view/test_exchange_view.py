@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, chunk, forms, schema, sse
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, chunk, forms, schema, some, sse
 from wirelint.apis import APIS
 from wirelint.capture.offline import Checked, check, fix
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
+from wirelint.view.html.exchange import make_detail
 from wirelint.view.mitm import Shown, lines, plain
+from wirelint.view.text import render_conversation
 
 SEARCH = Call("search", {"q": "launch"}, "call_11")
 HISTORY = (User("When do we launch?"), Assistant("Let me look.", (SEARCH,)), Result("call_11", "On the 4th."))
@@ -176,3 +180,15 @@ def test_a_result_that_came_later_stands_below_its_call() -> None:
     record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
     page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
     assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  in a later request' in page
+
+
+@pytest.mark.parametrize(("end", "is_shown"), [("complete", False), ("client-left", True)])
+def test_a_client_that_leaves_after_the_end_is_no_remark(end: str, is_shown: bool) -> None:
+    """SDKs close the connection once they have read the terminator; mitmproxy calls that an error of the flow."""
+    made = judged(TALK.record("openai.chat", True))
+    record = dataclasses.replace(made.record, end=end, error="Client disconnected.")  # type: ignore[arg-type]
+    found = Checked(record, dataclasses.replace(some(made.exchange), end=end, error=record.error), ())  # type: ignore[arg-type]
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(render_conversation(found))
+    pages = text(found, "response"), console.export_text(), f"{make_detail(found, lambda _: 0)['error']}"
+    assert [f"{record.error}" in page for page in pages] == [is_shown] * 3

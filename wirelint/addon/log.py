@@ -32,7 +32,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import ERRORS, counted, printable, shorten
 from wirelint.view.dashboard import Totals
-from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, worst
+from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, title_style, worst
 from wirelint.view.screen import Screen, hung
 
 logger = logging.getLogger("wirelint")
@@ -233,8 +233,8 @@ def row_look(table: Callable[[int], Sequence[Text]], number: int) -> Look:
 
 
 def finding_look(finding: Finding) -> Look:
-    style = STYLES[finding.severity]
-    text = Text.assemble((f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer})", style))
+    name = f"{MARKS[finding.severity]} {finding.name}", title_style(finding)
+    text = Text.assemble(name, (f" ({finding.layer})", STYLES[finding.severity]))
     text.append(f" {shorten(printable(finding.message), _MESSAGE)}").append(f"  [{printable(place(finding))}]", "dim")
     return beneath(text)
 

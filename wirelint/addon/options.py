@@ -276,7 +276,7 @@ def _captures(value: str) -> Path | None:
     existing = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), None)
     if existing is not None and not existing.is_dir():
         raise SettingError(
-            f"wirelint_captures={value}: {existing} is no folder; name another, or nothing to write none"
+            f"wirelint_captures={value}: {existing} is not a folder; name another, or leave it empty to write no captures"
         )
     # The default folder must not prevent a start in a folder of someone else; the store reports it.
     if value != _DEFAULTS["captures"] and existing is not None and not os.access(existing, os.W_OK | os.X_OK):

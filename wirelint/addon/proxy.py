@@ -36,7 +36,7 @@ from wirelint.launch.environment import BASE_URLS, is_loopback, read_target
 from wirelint.launch.processes import StartError
 from wirelint.registry import shipped
 from wirelint.tables import hint
-from wirelint.text.escaping import counted
+from wirelint.text.escaping import counted, excerpt, printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -49,8 +49,11 @@ if TYPE_CHECKING:
 _USUAL = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
 """Variables to set for an upstream that is no vendor's: a gateway or an inference server."""
 
-_COLUMNS = ("icon", "path", "comment", "status", "size", "time")
-"""mitmweb's columns, unless the user sets others. It has no custom ones: finding, model and tokens are in the comment."""
+_COLUMNS = ("icon", "comment", "status", "time")
+"""mitmweb's columns, unless the user sets others. It has no custom ones: finding, model and tokens are in the comment.
+Beside the path, the comment would have 150 pixels, and half of it would be cut off."""
+
+_MOST_PATH = 120
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
 _MASTERS: dict[Tool, tuple[str, str]] = {
@@ -97,7 +100,7 @@ def origin(upstream: str) -> str:
     if "://" not in upstream and not is_loopback(host) and not re.search(r"[.:]", host):
         raise wrong("no scheme and no full host name", f"https://{upstream}")
     if not re.fullmatch(r"[\w.:%-]+", host):
-        raise wrong(f"{host!r} is no host name")
+        raise wrong(f"{host!r} is not a host name")
     if parts.username is not None:
         raise StartError(f"--upstream {upstream}: credentials belong to the client; leave them out of the URL")
     bare = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port is not None else ''}"
@@ -135,6 +138,14 @@ class Guide:
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
+        self._has_columns = False
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """Write the path into the comment, where the column of paths is left out. The inspector's words precede it."""
+        if self._has_columns and not flow.comment:
+            flow.comment = printable(
+                excerpt(f"{flow.request.method} {flow.request.path.partition('?')[0]}", _MOST_PATH)
+            )
 
     def running(self) -> None:
         server: Any = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
@@ -143,6 +154,7 @@ class Guide:
                 logging.getLogger("wirelint").info("wirelint: for clients: %s", line)
         if "web_columns" in ctx.options and not ctx.options.has_changed("web_columns"):  # type: ignore[no-untyped-call]
             ctx.options.update(web_columns=list(_COLUMNS))  # type: ignore[no-untyped-call]
+            self._has_columns = True
 
 
 def exports(upstream: str, host: str, port: int) -> list[str]:
@@ -487,12 +499,13 @@ def lines(totals: Totals, board: Board, pending: int, width: int) -> list[Text]:
     from wirelint.view.screen import hung
 
     counts = board.totals
+    cost = str(counts["cost"] or "")
     facts = [
         counted(int(str(counts["conversations"])), "conversation"),
         counted(totals.all.exchanges, "exchange"),
         f"{totals.all.sent:,} tokens in",
         f"{totals.all.received:,} out",
-        *([str(counts["cost"])] if counts["cost"] else []),
+        *([cost if cost.startswith("$") else f"cost {cost}"] if cost else []),
     ]
     first = Text(f"{', '.join(facts)}{f'; {pending} in progress' if pending else ''}", "bold")
     head, *models = totals.table(width)

@@ -587,7 +587,7 @@ def _file(path: str, usual: str) -> Path:
     if not path or out.is_dir():
         raise wrong(f"{path or '(no path)'}: not the name of a file; give one, such as {out / usual}")
     if not out.parent.is_dir():
-        raise wrong(f"{path}: there is no folder {out.parent}; name a file in an existing folder")
+        raise wrong(f"{path}: the folder {out.parent} does not exist; name a file in an existing one")
     return out
 
 

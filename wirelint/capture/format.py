@@ -235,7 +235,7 @@ def _read_body(message: Mapping[str, Json]) -> bytes | None:
         try:
             return base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
-            raise FormatError(f"`body_base64` is no base64: {error}") from error
+            raise FormatError(f"`body_base64` is not base64: {error}") from error
     return body_of(message.get("body"))
 
 

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from wirelint import __version__
 from wirelint.rule import RuleError
-from wirelint.tables import ConfigError
+from wirelint.tables import ConfigError, hint
 from wirelint.text.escaping import guard, settle
 
 WIDTH = 100
@@ -144,6 +144,14 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         return command(name) if name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            cure = hint(args[0], COMMANDS) or "wirelint --help lists them"
+            raise click.UsageError(f"no command {args[0]}; {cure}")
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands without importing them."""

@@ -41,7 +41,7 @@ from wirelint.view.stats import Statistics
 if TYPE_CHECKING:
     from wirelint.cli.judge import Judge
 
-_WATCHED = ("full", "concise", "github")
+_WATCHED = ("full", "concise")
 _PAUSE = 0.5
 """Seconds between two looks at the files."""
 _FORMAT, _VERSION = "wirelint-baseline", 1

@@ -157,7 +157,7 @@ class Judge:
                 match decode_json(reply.read(_MOST_ANSWER)):
                     case {"choices": [{"message": {"content": content}}, *_]}:
                         return content if isinstance(content, str) else ""  # null for a refusal
-            why = "the answer is no chat completion; correct the URL"
+            why = "the answer is not a chat completion; correct the URL"
         except (OSError, HTTPException, ValueError) as error:
             why = _explain(error)
         self._failure = f"{self._redactor.url(self._url)}: {why}"

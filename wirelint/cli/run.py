@@ -88,7 +88,8 @@ def run(
             inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_log_line()}")
         if log is None and file is not None and parts:
             shutil.copy(file, parts[0] / "wirelint.log")
-    for line in () if quiet else _closing(parts, captures, command):
+    is_blind = routes.proxied and not loopback
+    for line in () if quiet else closing(parts, captures, command, is_blind):
         inform(line)
     return status
 
@@ -113,7 +114,7 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
         if not name or not url:
             raise click.UsageError(f"--base-url {pair}: the URL is missing; write {name or 'NAME'}=https://…")
         if "://" not in url and "OLLAMA" not in name:  # OLLAMA_HOST may be an address without a scheme
-            raise click.UsageError(f"--base-url {pair}: {url} is no URL; write {name}=https://{url}")
+            raise click.UsageError(f"--base-url {pair}: {url} is not a URL; write {name}=https://{url}")
         found[name] = url
     return found
 
@@ -140,12 +141,16 @@ def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[
     return sorted(path for run in runs for end in ("", "-*") for path in where.glob(f"*Z-{run}{end}"))
 
 
-def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
+def closing(parts: list[Path], captures: str, command: Sequence[str], is_blind: bool) -> Iterator[str]:
+    """Yield the summary and what to do next. `is_blind`: clients use no proxy for servers on this machine."""
     summary = Summary.of(parts)
     if not summary.exchanges:
         if captures:
+            name = shlex.quote(command[0])
             yield "wirelint: no exchange with a model was seen"
-            yield f"next: wirelint doctor -- {shlex.quote(command[0])}"
+            if is_blind:
+                yield f"if the server is on this machine: wirelint run --loopback -- {name}{' …' * (len(command) > 1)}"
+            yield f"next: wirelint doctor -- {name}"
         return
     first, *more = summary.lines()
     yield f"wirelint: {first}"

@@ -133,20 +133,15 @@ def _only(found: Sequence[Checked], place: str, wanted: str | None) -> Checked:
 
 
 def _print(console: Screen, *shown: RenderableType) -> None:
-    """Print to a terminal, through its pager if the text is longer than the screen.
-
-    In a file or a pipe there are no blanks at the end of lines.
-    """
+    """Print; to a terminal through its pager, if the text is longer than the screen."""
     with console.capture() as captured:
         for one in shown:
             console.print(one, soft_wrap=isinstance(one, Line))
     text = captured.get()
-    if not console.is_terminal:
-        sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.removesuffix("\n").split("\n"))
-    elif text.count("\n") < console.height or not sys.stdin.isatty():
-        console.file.write(text)
-    else:
+    if console.is_terminal and sys.stdin.isatty() and text.count("\n") >= console.height:
         click.echo_via_pager(text, color=True)
+    else:
+        console.file.write(text)
 
 
 def _hint(checked: Checked, place: str, wire: bool) -> None:
@@ -178,11 +173,10 @@ def _follow(
         made = [path_document(one, items) for one in found]
         sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
     elif len(found) > 1 and call is None and wanted is None:
-        console.print(render_trails(found))
+        _print(console, render_trails(found))
         inform(f"{len(found)} calls; follow one: wirelint show {place} --call ID")
     else:
-        for one in found:
-            console.print(render_path(one))
+        _print(console, *map(render_path, found))
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:

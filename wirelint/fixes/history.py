@@ -43,6 +43,8 @@ _MOST_JUDGED = 64
 _TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
+_HEAD = 256
+"""Characters of markup in which its tags are looked for."""
 _OPENING = re.compile(r"[<\[][|\uff5c]?\w{4,}")
 """The beginning of a tag or of a token: `<tool_call`, `[TOOL_CALLS`."""
 _SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
@@ -151,7 +153,7 @@ def _forget(request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleanin
     if not after or after[0].role != "user" or after[0].results or not all(leak.promotable for leak in leaks):
         return None
     said, spans = after[0].text, [leak.part.text[slice(*leak.span)] for leak in leaks]
-    names = {name for leak in leaks for name in leak.names}.union(*map(_OPENING.findall, spans))
+    names = {name for leak in leaks for name in leak.names}.union(*(_OPENING.findall(span[:_HEAD]) for span in spans))
     if next_marker(said, 0) is not None or any(name in said for name in names):
         return None  # a client that reads markup sends the result as a user message; or the user asks about the markup
     left = _remaining(message, leaks)

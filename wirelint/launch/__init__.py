@@ -27,7 +27,7 @@ def find_bind_error(host: str, port: int, cure: str) -> str | None:
     if not port:
         return None
     if not 0 < port <= _HIGHEST:
-        return f"{port} is no port; choose one from 1 to {_HIGHEST} with {cure}"
+        return f"{port} is not a port; choose one from 1 to {_HIGHEST} with {cure}"
     try:
         family = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as tried:

@@ -19,7 +19,7 @@ from rich.text import Text as Line
 
 from wirelint.capture.offline import Checked
 from wirelint.model import Exchange, Json, Reasoning, Text
-from wirelint.prices import Spending, dollars, tokens_of
+from wirelint.prices import Spending, cost_text, price_table, tokens_of
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.issues import fingerprint
 from wirelint.text.escaping import excerpt, printable, shorten
@@ -89,11 +89,16 @@ class Sums:
             "in": self.sent,
             "out": self.received,
             "fixed": self.fixed,
-            "cost": dollars(self.spending.cost) if self.spending.priced else None,
+            "cost": _cost(self.spending),
             "first": round(first, 1) if first is not None else None,
             "took": round(self.took, 1),
             "issues": {severity: self.severities[severity] for severity in SEVERITIES},
         }
+
+
+def _cost(spent: Spending) -> str | None:
+    """Return the cost as text; None without token counts or without a price table."""
+    return cost_text(spent) if spent.counted and price_table() else None
 
 
 class Totals:
@@ -278,9 +283,10 @@ class Board:
 
     @property
     def totals(self) -> Object:
-        """The counts of all exchanges, conversations, and the cost, None without prices."""
-        cost = dollars(self._spent.cost) if self._spent.priced else None
-        return self._totals.all.document | {"conversations": self._begun, "cost": cost}
+        """The counts of all exchanges and conversations, the cost and its price table (None without prices)."""
+        cost = _cost(self._spent)
+        counts = {"conversations": self._begun, "cost": cost, "prices": price_table() if cost else None}
+        return self._totals.all.document | counts
 
     def everything(self) -> Object:
         """Return all rows and issues. `all`: rows that are not listed do not exist any more."""

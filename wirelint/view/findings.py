@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 from wirelint.fix import AppliedFix
 from wirelint.model import Confidence, Json, Layer, Side
 from wirelint.prices import tokens_of
+from wirelint.registry import page_url
 from wirelint.rule import SEVERITIES, Finding, Fix, Severity
 from wirelint.state.issues import Issue, fingerprint
 from wirelint.text.escaping import counted, printable
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 _LABELS = ("code", "name", "severity", "confidence", "layer", "side")
 _KINDS = {"severity": Severity, "confidence": Confidence, "layer": Layer, "side": Side}
 _WORDS = {name: get_args(kind) for name, kind in _KINDS.items()}
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
 STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -93,8 +96,8 @@ class Repeat:
     @property
     def seen(self) -> str:
         """`12 exchanges, first 3f2a9c11, last 77b01c2d`; `1 exchange, 3f2a9c11` for a single one."""
-        ids = f"first {self.first}, last {self.last}" if self.count > 1 else self.first
-        return visible(f"{counted(self.count, 'exchange')}, {ids}")
+        ids = f"first {short_id(self.first)}, last {short_id(self.last)}" if self.count > 1 else short_id(self.first)
+        return f"{counted(self.count, 'exchange')}, {ids}"
 
 
 class Repeats:
@@ -172,8 +175,13 @@ def recurrence(issue: Issue | None, here: str) -> str:
         return ""
     later = counted(issue.count - 1, "later turn")
     if issue.first == here:
-        return f"first seen here; {later}, the last in {visible(issue.last)}"
-    return f"first seen in {visible(issue.first)}; {later}"
+        return f"first seen here; {later}, the last in {short_id(issue.last)}"
+    return f"first seen in {short_id(issue.first)}; {later}"
+
+
+def short_id(id_: str) -> str:
+    """Return the id of an exchange for people: of a UUID the first eight characters, which `wirelint show` takes."""
+    return id_[:8] if _UUID.fullmatch(id_) else visible(id_)
 
 
 def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
@@ -201,10 +209,16 @@ def remedy(checked: Checked, finding: Finding) -> str:
     return printable(f"fix ({finding.fix.safety}): {finding.fix.title}") if finding.fix is not None else ""
 
 
+def title_style(finding: Finding) -> str:
+    """Return the style of a finding's name: on terminals that have links, it leads to the page of the rule."""
+    page = page_url(finding.name)
+    return f"bold {STYLES[finding.severity]}{f' link {page}' if page else ''}"
+
+
 def note_of(finding: Finding) -> list[tuple[str, str]]:
     """Return `● xml-leak (gateway) message  [place]` as pieces with their styles."""
     style = STYLES[finding.severity]
-    head = f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"
+    head = f"{MARKS[finding.severity]} {finding.name}", title_style(finding)
     return [head, (f" ({finding.layer}) {finding.message}", style), (f"  [{place(finding)}]", "dim")]
 
 

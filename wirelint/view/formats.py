@@ -126,12 +126,15 @@ class Json(Format):
             if issue is not None and not issue.known:
                 issue = self._occurrences.total(self._source, issue)
             made = self._finished(made, issue, self._repeats.found.get(fingerprint(finding)))
-            self._out.write((self._gap if self._begun else self._opening) + _text(made))
+            self._out.write((self._gap if self._begun else self._opening) + self._encoded(made))
             self._begun = True
         self._held, self._occurrences, self._repeats = [], Occurrences(), Repeats()
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         return flat(checked, finding)
+
+    def _encoded(self, made: dict[str, Value]) -> str:
+        return _text(made)
 
     def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
         """Return the object of a finding with its occurrences in the file: `issue`, and `repeat` if `grouped`."""
@@ -154,18 +157,25 @@ class Concise(Format):
             self._out.write(printable(f"{where}: {what}: {finding.message}") + "\n")
 
 
-class Github(Format):
-    """A workflow command per line: GitHub Actions makes an annotation of each, at the line of the capture."""
+class Github(JsonLines):
+    """A workflow command per line: GitHub Actions makes an annotation of each, at the line of the capture.
 
-    def add(self, checked: Checked) -> None:
+    GitHub shows ten errors and ten warnings of a step.
+    """
+
+    def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         line = line_of(checked.record)
-        for finding in checked.findings:
-            fields = {"file": path_of(checked.record), "title": f"{finding.code} {finding.name}"}
-            if line is not None:
-                fields["line"] = str(line)
-            escaped = (f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in fields.items())
-            shown = ",".join(escaped)
-            self._out.write(f"::{_COMMANDS[finding.severity]} {shown}::{_data(_sentence(checked, finding))}\n")
+        fields = {"file": path_of(checked.record), "title": f"{finding.code} {finding.name}"}
+        if line is not None:
+            fields["line"] = str(line)
+        escaped = (f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in fields.items())
+        return {"command": f"{_COMMANDS[finding.severity]} {','.join(escaped)}", "text": _sentence(checked, finding)}
+
+    def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
+        return made | {"text": f"{made['text']}{_again(repeat)}"}
+
+    def _encoded(self, made: dict[str, Value]) -> str:
+        return f"::{made['command']}::{_data(str(made['text']))}"
 
 
 class Gitlab(Json):
@@ -189,8 +199,7 @@ class Gitlab(Json):
         }
 
     def _finished(self, made: dict[str, Value], issue: Issue | None, repeat: Repeat | None) -> dict[str, Value]:
-        again = f" ({repeat.seen})" if repeat is not None and repeat.count > 1 else ""
-        return made | {"description": f"{made['description']}{again}"}
+        return made | {"description": f"{made['description']}{_again(repeat)}"}
 
 
 class Junit(Format):
@@ -243,6 +252,10 @@ def _case(checked: Checked) -> Element:
 def _sentence(checked: Checked, finding: Finding) -> str:
     where = f"{finding.layer}, exchange {visible(checked.record.id)}, {place(finding)}"
     return "; ".join(filter(None, (f"{finding.message} [{where}]", remedy(checked, finding))))
+
+
+def _again(repeat: Repeat | None) -> str:
+    return f" ({repeat.seen})" if repeat is not None and repeat.count > 1 else ""
 
 
 def _attribute(text: str) -> str:
@@ -346,4 +359,4 @@ def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = (), *, groupe
     made = FORMATS[output_format]
     if made is Sarif:
         return Sarif(out, rules, grouped=grouped)
-    return made(out, grouped=grouped) if made in (Full, Gitlab) else made(out)
+    return made(out, grouped=grouped) if made in (Full, Github, Gitlab) else made(out)

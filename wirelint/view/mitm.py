@@ -133,7 +133,7 @@ def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     parts.append(f"ended: {exchange.end}" if exchange.end not in ("complete", "unknown") else "")
     name = Span("remark", visible(f"  [{record.id[:8]}]"))
     yield Span(worst(findings) or "remark", " · ".join(filter(None, parts))), name
-    if exchange.error:
+    if exchange.error and exchange.end != "complete":  # a client may leave after the last event
         yield (Span("remark", visible(exchange.error)),)
 
 

@@ -29,7 +29,7 @@ from wirelint.rule import Finding
 from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 from wirelint.text.escaping import excerpt
 from wirelint.view.conversation import is_within
-from wirelint.view.findings import STYLES, flat, note_of, visible
+from wirelint.view.findings import STYLES, flat, note_of, short_id, visible
 
 State = Literal["ok", "changed", "failed", "unseen", "missing"]
 """`changed`: the call continued as something else. `unseen`: not on this wire. `missing`: the step did not happen."""
@@ -431,7 +431,7 @@ def render_path(traced: Path) -> RenderableType:
             code = Text(finding.code, f"bold {STYLES[finding.severity]}")
             grid.add_row("", "", code, Text.assemble(*note_of(finding)))
     head = Text.assemble((visible(traced.name or "(no name)"), "bold blue"))
-    head.append(f"  {visible(traced.id or '(no id)')}", "cyan").append(f"  exchange {visible(traced.exchange)}", "dim")
+    head.append(f"  {visible(traced.id or '(no id)')}", "cyan").append(f"  exchange {short_id(traced.exchange)}", "dim")
     head.append(f", conversation {traced.conversation}" if traced.conversation else "", "dim")
     return Group(head, render_trail(traced), Text(""), grid, Text(""))
 
@@ -453,7 +453,7 @@ def render_trails(traced: Iterable[Path]) -> RenderableType:
     for one in traced:
         head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
         head.append(f" {visible(excerpt(one.arguments, 40))}")
-        head.append(f"  {visible(one.id or '(no id)')}", "cyan").append(f"  exchange {visible(one.exchange)}", "dim")
+        head.append(f"  {visible(one.id or '(no id)')}", "cyan").append(f"  exchange {short_id(one.exchange)}", "dim")
         lines += [head, Text("  ").append_text(render_trail(one))]
     return Group(*lines)
 
@@ -479,7 +479,7 @@ def _step_text(step: Step) -> Text:
     text = Text(visible(step.action), overflow="fold")
     if step.exchange:
         event = f", event {step.event}" if step.event is not None else ""
-        text.append(f"  [{visible(step.exchange)}{event}]", "dim")
+        text.append(f"  [{short_id(step.exchange)}{event}]", "dim")
     if step.took is not None:
         took = f"{step.took:.0f} ms" if step.took < 1000 else f"{step.took / 1000:.2f} s"
         text.append(f"  took {took}", "dim")

@@ -21,11 +21,11 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.model import Json
-from wirelint.prices import Spending, price_table, shown_cost
-from wirelint.text.escaping import printable, shorten
-from wirelint.view.findings import Repeat, unicode_text, visible
+from wirelint.prices import Spending, cost_text, price_table
+from wirelint.text.escaping import counted, printable, shorten
+from wirelint.view.findings import Repeat, short_id, unicode_text, visible
 from wirelint.view.scores import Bill, Card, Comparison, percentile
-from wirelint.view.screen import Screen, in_columns
+from wirelint.view.screen import Screen, hung, in_columns
 
 NOTHING = "-"
 _LAYERS = ("model", "gateway", "client", "tool", "wirelint")
@@ -86,10 +86,10 @@ def issue_table(repeats: Sequence[Repeat]) -> Sheet:
     """Return the table of `wirelint stats --by issue`: each fault once."""
     rows = []
     for one in repeats:
-        found, ids = one.finding, "\n".join(dict.fromkeys(map(printable, (one.first, one.last))))
+        found, ids = one.finding, "\n".join(dict.fromkeys(map(short_id, (one.first, one.last))))
         rule = f"{printable(f'{found.code} {found.label}')}\n{shorten(printable(found.message), 60)}"
-        rows.append((rule, ids, found.severity, found.layer, str(one.count)))
-    return Sheet("issues", ("rule", "first, last", "severity", "layer", "exchanges"), tuple(rows), 4)
+        rows.append((rule, ids, f"{found.severity}\n{found.layer}", str(one.count)))
+    return Sheet("issues", ("rule", "first, last", "severity, layer", "exchanges"), tuple(rows), 3)
 
 
 def bill_table(bills: Sequence[Bill]) -> Sheet:
@@ -115,7 +115,7 @@ def _spending(labels: tuple[str, ...], rows: Sequence[tuple[tuple[str, ...], Spe
     for names, spent in rows:
         counts = (spent.tokens.input, spent.tokens.cached, spent.tokens.output, spent.tokens.reasoning)
         shown = (f"{count:,}" if spent.counted else NOTHING for count in counts)
-        made.append((*names, str(spent.exchanges), *shown, *((shown_cost(spent),) if table else ())))
+        made.append((*names, str(spent.exchanges), *shown, *((cost_text(spent),) if table else ())))
     return Sheet(f"tokens and cost ({table})" if table else "tokens", headings, tuple(made), len(labels))
 
 
@@ -171,7 +171,7 @@ def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
         columns = zip(sheet.headings, *sheet.rows, strict=True)
         widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
         fits = sum(widths) + 2 * (len(widths) - 1) <= console.width
-        console.print(_table(sheet) if fits else _stacked(sheet))
+        console.print(_table(sheet) if fits else _stacked(sheet, console.width))
 
 
 def _table(sheet: Sheet) -> Table:
@@ -184,17 +184,24 @@ def _table(sheet: Sheet) -> Table:
     return table
 
 
-def _stacked(sheet: Sheet) -> Group:
-    """Return a table for a narrow terminal: the names of a row are on a line above its numbers."""
+def _stacked(sheet: Sheet, width: int) -> Group:
+    """Return a table for a narrow terminal: the names of a row are above its numbers, or behind them if there is one."""
     labels = sheet.labels
     heads = [*zip_longest(*(heading.split("\n") for heading in sheet.headings[labels:]), fillvalue="")]
     numbers: list[Sequence[Text | str]] = [[Text(cell, "dim") for cell in head] for head in heads]
     numbers += [row[labels:] for row in sheet.rows]
     lines = [*in_columns(numbers, range(len(sheet.headings)))]
-    titles = "  ".join(heading.split("\n")[0] for heading in sheet.headings[:labels])
-    made = [Text(titles, "dim", overflow="fold"), *lines[: len(heads)]]
+    is_one = len(sheet.headings) == labels + 1
+    titles = "  ".join(heading.split("\n")[0] for heading in sheet.headings[: labels + is_one])
+    made = [Text(titles, "dim", overflow="fold"), *([] if is_one else lines[: len(heads)])]
     for row, line in zip(sheet.rows, lines[len(heads) :], strict=True):
-        made += [Text("  ".join(name.replace("\n", "  ") for name in row[:labels]), "bold", overflow="fold"), line]
+        name, *more = "\n".join(row[:labels]).split("\n")
+        head, rest = Text(name, "bold"), Text("  ".join(filter(None, more)), "dim")
+        if is_one:
+            count = counted(int(row[-1]), sheet.headings[-1].removesuffix("s"))
+            made += [*hung(Text.assemble(head, f"  {count}"), width, 0), *hung(rest, width, 2)]
+        else:
+            made += [*hung(Text.assemble(head, "  " if rest else "", rest), width, 0), line]
     return Group(*made)
 
 

@@ -3,8 +3,9 @@ columns."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.containers import Lines
@@ -14,15 +15,32 @@ from rich.text import Text
 from wirelint.text.escaping import printable, unguarded
 
 _NARROWEST = 20
+_PADDING = re.compile(" +(?=\n)")
 _MEASURE = Console(width=80, color_system=None)
 """`Text.wrap` needs a console, but uses nothing of it that differs between consoles."""
+
+
+class _Unpadded:
+    """A file or pipe for text without blanks at the ends of lines, with which rich fills columns."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
+
+    def write(self, text: str) -> int:
+        return self._out.write(_PADDING.sub("", text))
 
 
 class Screen(Console):
     """A console on `out`. `[red]` in wire text is shown as five characters, not as a colour."""
 
     def __init__(self, out: TextIO, **options: Any) -> None:
-        super().__init__(file=unguarded(out), **{"highlight": False, "markup": False, "emoji": False, **options})
+        file = unguarded(out)
+        if not (file.isatty() or options.get("force_terminal")):
+            file = cast("TextIO", _Unpadded(file))
+        super().__init__(file=file, **{"highlight": False, "markup": False, "emoji": False, **options})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):

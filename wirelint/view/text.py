@@ -4,7 +4,6 @@ difference."""
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TextIO
@@ -20,7 +19,6 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange
 from wirelint.prices import Tokens
-from wirelint.registry import page_url
 from wirelint.rule import Finding
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.bodies import Source, excerpt_lines
@@ -34,6 +32,8 @@ from wirelint.view.findings import (
     place,
     recurrence,
     remedy,
+    short_id,
+    title_style,
     visible,
     worst,
     worst_first,
@@ -58,7 +58,6 @@ _WIDE, _WIDEST_COLUMN = 100, 40
 _LIST_INDENT, _SHORTEST_PROMPT = 2, 20
 _MOST_EXCHANGES = 6
 """Exchanges of a conversation that a list shows without folding."""
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Full:
@@ -109,9 +108,8 @@ class Full:
 def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
     """Yield the lines of a finding as compilers print theirs: message, place, the source with carets, the fix."""
     style = STYLES[finding.severity]
-    page = page_url(finding.name)
     title = Text(f"{MARKS[finding.severity]} ", f"bold {style}")
-    title.append(f"{finding.code} {finding.name}", f"bold {style} link {page}" if page else f"bold {style}")
+    title.append(f"{finding.code} {finding.name}", title_style(finding))
     title.append(f"  {finding.severity} · {finding.layer}", style)
     if finding.confidence != "high":
         title.append(f" · {finding.confidence} confidence", "dim")
@@ -284,7 +282,7 @@ def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
 def _foot(exchange: Exchange) -> RenderableType:
     reply = exchange.reply
     notes = [f"ended: {exchange.end}"] if exchange.end not in ("complete", "unknown") else []
-    notes += [exchange.error] if exchange.error else []
+    notes += [exchange.error] if exchange.error and exchange.end != "complete" else []
     notes += exchange.notes
     if reply is not None:
         if reply.error is not None:
@@ -344,8 +342,7 @@ def _time(at: float) -> str:
 
 def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
     """Yield the lines of each exchange: its worst severity, id, model, and the rules with findings, in common columns."""
-    names = [checked.record.id for checked in items]
-    ids = [name[:8] if _UUID.fullmatch(name) else visible(name) for name in names]
+    ids = [short_id(checked.record.id) for checked in items]
     models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
     apis = [checked.exchange.api if checked.exchange else "" for checked in items]
     narrow = [model or api for model, api in zip(models, apis, strict=True)]

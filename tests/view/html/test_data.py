@@ -120,6 +120,10 @@ def test_the_page_is_locked_and_whole(made: Page) -> None:
     assert 'class="scorecard"' not in made.html, "no reply made a call"
     assert 'data-manual="LK101"' in made.html
     assert LEAK not in made.html
+    wide = made.html.count('<div class="wide"')
+    assert wide == made.html.count('<div class="wide" tabindex="0"') > 0, (
+        "a table that scrolls is reached by the keyboard"
+    )
 
 
 def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ def _bytes(body: Any) -> bytes | None:
             try:
                 return base64.b64decode(text)
             except (binascii.Error, ValueError) as error:
-                raise FormatError(f"a body is no base64: {error}") from error
+                raise FormatError(f"a body is not base64: {error}") from error
         case {"string": inner}:
             return _bytes(inner)
         case list() | tuple() if all(isinstance(piece, (str, bytes)) for piece in body):

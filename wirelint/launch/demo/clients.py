@@ -50,10 +50,10 @@ def drive(step: Step, base_url: str) -> str:
     except ImportError as error:
         raise MissingSdkError(step.sdk) from error
     except (RuntimeError, ValueError, AssertionError, OSError) as error:
-        return f"the SDK raised {type(error).__name__}"
+        return f"an exception of the SDK: {type(error).__name__}"
     except Exception as error:
         if type(error).__module__.partition(".")[0] == step.sdk:  # OpenAIError and AnthropicError have no other base
-            return f"the SDK raised {type(error).__name__}"
+            return f"an exception of the SDK: {type(error).__name__}"
         raise
     words = " ".join(text.split())
     shown = f"“{words[:70]}{'…' if len(words) > 70 else ''}”" if words else ""

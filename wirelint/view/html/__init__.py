@@ -36,7 +36,7 @@ from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
 from wirelint.capture.writers import Staging
 from wirelint.model import Json
-from wirelint.registry import page_url
+from wirelint.registry import page_url, shipped_names
 from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
 from wirelint.text.escaping import printable
@@ -364,7 +364,9 @@ def render_dashboard(nonce: str) -> tuple[str, str]:
     script, style = _read("exchange.js", "dashboard.js"), _read("report.css", "dashboard.css")
     page = scorecard.templates().get_template("dashboard.html.jinja")
     policy = f"{_policy(f'nonce-{nonce}', f'nonce-{nonce}')}; connect-src 'self'; frame-ancestors 'none'"
-    return page.render(version=__version__, nonce=nonce, script=Markup(script), style=Markup(style)), policy
+    pages = {code: page_url(name) for name, code in shipped_names().items()}
+    assets = {"script": Markup(script), "style": Markup(style), "pages": pages}
+    return page.render(version=__version__, nonce=nonce, **assets), policy
 
 
 def _read(*names: str) -> str:

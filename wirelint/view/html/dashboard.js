@@ -100,16 +100,23 @@ const clock = (seconds) => (seconds === null ? "" : new Date(seconds * 1000).toT
 const tile = (kind, number, label) => make(`p${kind}${number ? "" : ".none"}`, {}, make("b", {}, count(number)), ` ${label}`);
 const plural = (number, word) => `${word}${number === 1 ? "" : "s"}`;
 
+function costTile() {
+  const {cost, prices} = totals;
+  if (cost === null) return "";
+  return cost.startsWith("$") ? make("p", {title: prices}, make("b", {}, cost), " cost") : make("p", {title: prices}, `cost ${cost}`);
+}
+
 function drawTotals() {
   if (!totals) return;
   document.body.classList.toggle("priced", totals.cost !== null);
+  one("#prices").textContent = totals.prices ? ` · cost by ${totals.prices}` : "";
   const {error, warning, info} = totals.issues;
   one("#totals").replaceChildren(
     tile("", totals.exchanges, plural(totals.exchanges, "exchange")),
     tile("", totals.conversations, plural(totals.conversations, "conversation")),
     tile("", totals.in, "tokens in"),
     tile("", totals.out, "tokens out"),
-    totals.cost === null ? "" : make("p", {}, make("b", {}, totals.cost), " cost"),
+    costTile(),
     tile(".error", error, plural(error, "error")),
     tile(".warning", warning, plural(warning, "warning")),
     tile(".info", info, "info"),
@@ -155,7 +162,7 @@ function drawIssues() {
   const field = one("#issues");
   const at = field.scrollTop;
   const focused = document.activeElement?.closest?.(".issue")?.dataset.print;
-  field.replaceChildren(...shown.map((item) => make("li", {}, issueOf(item))));
+  field.replaceChildren(...shown.map((item) => make("li", {}, issueOf(item), pageOf(item))));
   field.scrollTop = at;
   if (focused) all(".issue", field).find((item) => item.dataset.print === focused)?.focus();
 }
@@ -176,6 +183,12 @@ function issueOf(item) {
     make("span.said", {}, make("b", {}, plain(item.name)), plain(item.message)),
     make("span.seen", {}, make("b", {}, `${count(item.count)}×`), ` ${item.layer} · ${first === last ? first : `${first} – ${last}`}`),
   );
+}
+
+/** Returns a link to the page of an issue's rule; null for a rule of the user's own. */
+function pageOf(item) {
+  const page = manualOf(item.code)?.dataset.page;
+  return page ? make("a", {href: page, title: "The rule's page on the web", "aria-label": `manual of ${item.name}`}, "manual") : null;
 }
 
 function setIssue(id) {
@@ -310,7 +323,7 @@ function boxOf(row, former) {
   const cell = (label, text, kind = "") =>
     make(
       `span${kind}${text === "" ? ".empty" : ""}`,
-      {title: kind.startsWith(".number") ? null : line(text)},
+      {title: kind === ".number" ? null : line(text)},
       make("span.label", {}, `${label} `),
       kind.startsWith(".number") ? text : plain(text),
     );
@@ -352,20 +365,26 @@ function talliesOf(row) {
 
 const boxAt = (id) => boxes.get(id)?.box;
 
-function toggle(id) {
+async function toggle(id) {
   chosen = id;
-  if (opened.has(id)) {
-    opened.delete(id);
-    one(".body", boxAt(id))?.remove();
-  } else {
+  const isOpen = !opened.has(id);
+  if (isOpen) {
     opened.set(id, null);
     boxAt(id).append(make("div.body", {"aria-busy": "true"}, make("p.wait", {}, "…")));
-    fetchConversation(id);
+  } else {
+    opened.delete(id);
+    one(".body", boxAt(id))?.remove();
   }
-  one(".title", boxAt(id)).setAttribute("aria-expanded", String(opened.has(id)));
+  one(".title", boxAt(id)).setAttribute("aria-expanded", String(isOpen));
   writeAddress();
   mark();
+  if (!isOpen) return;
+  await fetchConversation(id);
+  if (chosen === id) reveal(boxAt(id));
 }
+
+/** Scrolls to a box, as little as possible; to the beginning of a long one. */
+const reveal = (box) => box?.scrollIntoView({block: box.offsetHeight > innerHeight * 0.7 ? "start" : "nearest"});
 
 const waiting = new Set(); // ids of open conversations that have changed
 
@@ -514,7 +533,7 @@ function choose(number) {
   mark();
   const box = boxAt(chosen);
   box.focus({preventScroll: true});
-  box.scrollIntoView({block: box.offsetHeight > innerHeight * 0.7 ? "start" : "nearest"});
+  reveal(box);
 }
 
 const place = () => entries.indexOf(chosen);

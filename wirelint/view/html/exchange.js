@@ -254,12 +254,15 @@ function noteOf(finding) {
     .filter(Boolean)
     .join(" · ");
   const note = make(`div.note.${finding.severity}`, {tabindex: -1});
+  const hasManual = manualOf(finding.code)?.content.childElementCount > 0;
   note.append(
-    make(
-      `button.code.${finding.severity}`,
-      {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)},
-      plain(finding.code),
-    ),
+    hasManual
+      ? make(
+          `button.code.${finding.severity}`,
+          {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)},
+          plain(finding.code),
+        )
+      : make(`span.code.${finding.severity}`, {"data-code": finding.code}, plain(finding.code)),
     ruleName(finding),
     make(
       "small",
@@ -283,7 +286,7 @@ function ruleName(finding) {
   return page ? make("a.rule", {href: page, title: "The rule's page on the web"}, name) : make("span.rule", {}, name);
 }
 
-/** Shows the manual of a rule under a finding, or hides it. */
+/** Shows the manual of a rule under a finding, or hides it. The live page has addresses of manuals only. */
 function manual(note, code, wanted) {
   const there = one(".manual", note);
   if (there || wanted === false) return there?.remove();

@@ -102,7 +102,7 @@ def make_detail(checked: Checked, store: Store) -> Object:
         "fixes": [{name: getattr(fix, name) for name in _FIX} for fix in record.fixes],
         "diff": list(_diff(record)),
         "strip": build_timeline(record.chunks, record.timing, arrivals),
-        "error": record.error,
+        "error": record.error if record.end != "complete" else None,
     }
     if exchange is None:
         raw: list[Json] = []
