@@ -202,6 +202,7 @@ def browser() -> Iterator[Browser]:
 
 
 TITLES = "[...document.querySelectorAll('#list > .box .title')].map((item) => item.textContent.slice(0, 9))"
+PLACES = "[...document.querySelectorAll('#titles, .line')].map((row) => row.children[4].getBoundingClientRect().right)"
 LOOKS = (("light", 1280), ("dark", 390))
 
 
@@ -221,6 +222,7 @@ def test_the_page_in_a_browser(browser: Browser, upstream: Upstream, tmp_path: P
             asking.join(PATIENCE)
             tab.until("document.querySelectorAll('#open .now').length", 0)
             tab.until("document.querySelectorAll('#list > .box').length", 2)
+            assert width < 900 or len(set(tab.run(PLACES))) == 1, "cells are below their titles"
             assert tab.run("document.documentElement.scrollWidth") == width
             assert tab.run(TITLES)[0] == EVIL[:9]
             check_keys(tab)

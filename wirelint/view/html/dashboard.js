@@ -103,7 +103,9 @@ const plural = (number, word) => `${word}${number === 1 ? "" : "s"}`;
 function costTile() {
   const {cost, prices} = totals;
   if (cost === null) return "";
-  return cost.startsWith("$") ? make("p", {title: prices}, make("b", {}, cost), " cost") : make("p", {title: prices}, `cost ${cost}`);
+  if (!cost.startsWith("$")) return make("p", {title: prices}, `cost ${cost}`);
+  const [known, rest] = cost.split(" + "); // `$0.0312 + 2 unknown`
+  return make("p", {title: prices}, make("b", {}, known), ` cost${rest ? `, ${rest}` : ""}`);
 }
 
 function drawTotals() {
@@ -320,10 +322,10 @@ function boxOf(row, former) {
   const box = make(`article.box.${worstOf(row)}`, {"data-row": row.id, tabindex: -1});
   if (row.id === chosen) box.classList.add("chosen");
   const isOpen = opened.has(row.id);
-  const cell = (label, text, kind = "") =>
+  const cell = (label, text, kind = "", full = text) =>
     make(
       `span${kind}${text === "" ? ".empty" : ""}`,
-      {title: kind === ".number" ? null : line(text)},
+      {title: kind === ".number" ? null : line(full)},
       make("span.label", {}, `${label} `),
       kind.startsWith(".number") ? text : plain(text),
     );
@@ -338,7 +340,7 @@ function boxOf(row, former) {
       cell("turns", count(row.exchanges), ".number"),
       cell("in", count(row.in), ".number"),
       cell("out", count(row.out), ".number"),
-      cell("cost", row.cost ?? "", ".number.cost"),
+      cell("cost", (row.cost ?? "").replace(/ \+ .*/, " +"), ".number.cost", row.cost ?? ""),
       cell("first token", row.first === null ? "" : time(row.first), ".number"),
       cell("time", time(row.took), ".number"),
       make("span.tallies", {}, talliesOf(row)),
