@@ -11,7 +11,7 @@ demo: $(VENV)/installed-demo
 
 # The tests start about a hundred processes; without bytecode files each process would compile every module again.
 # A file's tests run in one worker (`loadfile`), because they share a proxy.
-test test-all: export PYTHONDONTWRITEBYTECODE =
+demo test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: install
 	$(RUN) -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
