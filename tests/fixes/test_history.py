@@ -158,6 +158,15 @@ def test_calls_that_never_ran_are_removed(history: list[Any], wanted: list[Any],
     assert mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), CLEAN).body is made.body
 
 
+@pytest.mark.parametrize("model", ["google/gemma-3-27b-it", "mistralai/Mixtral-8x7B-Instruct", "sonar-pro"])
+def test_a_message_stays_where_the_model_needs_roles_that_alternate(model: str) -> None:
+    body, made = mend([ASK, Assistant(ONE), NOW], "openai.chat", model=model)
+    assert made.body is body
+    _, made = mend([ASK, Assistant(f"I look.\n{ONE}"), NOW], "openai.chat", model=model)
+    assert [message["role"] for message in turns(made.body)] == ["assistant", "user"]
+    assert {repair.code for repair in made.repairs} == {"LK101"}
+
+
 @pytest.mark.parametrize(
     "permit", [FixPolicy("unsafe", clean_history=False), FixPolicy("safe", clean_history=True)], ids=["kept", "safe"]
 )

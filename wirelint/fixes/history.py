@@ -4,8 +4,8 @@ Theory of operation. A model imitates markup in its history. A fix must not inve
 The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
 as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
 becomes the calls of these results, with their ids. Or the user speaks next, and mentions no call, result or tag: then
-the calls were never run, and the markup is removed. A message that held nothing else is removed too, except in APIs where
-roles must alternate. In every other case the markup stays.
+the calls were never run, and the markup is removed. A message that held nothing else is removed too, except where roles
+must alternate. In every other case the markup stays.
 
 Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_TIMES` as much markup:
 agents send their history with each request, and each mark takes some 40 microseconds. Leaks are checked like
@@ -43,6 +43,8 @@ _MOST_JUDGED = 64
 _TIMES = 4
 _ALTERNATING = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs that may refuse two messages of the user in a row."""
+_STRICT = re.compile(r"gemma|mistral|mixtral|llama-?2|sonar", re.IGNORECASE)
+"""Models whose chat templates, or whose vendor (Perplexity), refuse them too."""
 _HEAD = 256
 """Characters of markup in which its tags are looked for."""
 _OPENING = re.compile(r"[<\[][|\uff5c]?\w{4,}")
@@ -160,7 +162,7 @@ def _forget(request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleanin
     others = (part for part in message.parts if not isinstance(part, Reasoning) and part.pointer not in left)
     if any(left.values()) or any(not isinstance(part, Text) or part.text.strip() for part in others):
         edits = tuple(without(request, message, leaks))
-    elif request.api in _ALTERNATING:
+    elif request.api in _ALTERNATING or _STRICT.search(request.model):
         return None
     elif history_of(request.api).content is None:  # a reasoning item must not stay without the item after it
         items = dict.fromkeys("/".join(part.pointer.split("/")[:3]) for part in message.parts)
