@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -84,9 +85,14 @@ def test_small_captures_and_standard_input_need_one_process(captures: Path, monk
 
 def test_the_bar_shows_what_the_workers_have_done(captures: Path) -> None:
     selection = Selection(isolated=True)
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,), daemon=True)
+    other.start()
     with Bar(["captures"], "checking") as bar, Workers(2, bar, selection.scopes) as workers:
         records = [item for item in workers.checked(selection.scopes()) if isinstance(item, Checked)]
         assert (bar.counts[0], round(bar.counts[1])) == (len(records), bar.size - size_of("captures/torn.jsonl"))
+    assert other.is_alive(), "a process that somebody else has started goes on"
+    other.terminate()
+    other.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="the terminal sends Ctrl-C to a group of processes")

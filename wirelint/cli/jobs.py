@@ -270,9 +270,12 @@ class Workers(contextlib.ExitStack):
         import multiprocessing  # with its pool 15 ms, which small captures do not need
         from concurrent.futures import ProcessPoolExecutor, wait
 
+        others = multiprocessing.active_children()
+
         def end() -> None:  # at once: the workers are idle, or their results are not needed any more
             for process in multiprocessing.active_children():
-                process.terminate()
+                if process not in others:
+                    process.terminate()
             executor.shutdown(cancel_futures=True)
 
         context = multiprocessing.get_context("spawn")
