@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.arguments.placeholders import purpose, sign
+from wirelint.arguments.placeholders import purpose, refused, sign
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("placeholders.json").read_text(encoding="utf-8"))
 
@@ -39,3 +39,9 @@ def test_real(name: str, value: str) -> None:
 def test_long_values_are_no_placeholders() -> None:
     assert sign("/path/to/" * 100, "path") is None
     assert sign("<" + "path " * 59 + "?", "path") is None
+
+
+def test_a_name_that_many_values_have_does_not_tell_which_of_them_is_refused() -> None:
+    arguments: dict[str, Any] = {"filter": [{"field": f"name{n}", "value": f"value {n}"} for n in range(400)]}
+    found = list(refused(arguments, "Invalid value: 'value 7' is not allowed"))
+    assert [one.where for one in found] == ["filter[7].value"]

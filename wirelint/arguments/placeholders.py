@@ -8,6 +8,7 @@ Text, code, patterns and queries are not checked: any value may be intended ther
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -203,15 +204,18 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
     if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
-    for path, name, given in islice(_values(dict(arguments)), MOST_VALUES):
+    values = [*islice(_values(dict(arguments)), MOST_VALUES)]
+    times = Counter(name for _, name, _ in values)
+    for path, name, given in values:
         value = given if isinstance(given, str) else str(given)
-        if len(value) > _LONGEST_VALUE:
+        is_named = times[name] == 1 and name in error  # else the name alone does not say which of them is meant
+        if len(value) > _LONGEST_VALUE or not (is_named or value in error):
             continue
         quoted = re.search(rf"(['\"`‘“«<]){re.escape(value)}['\"`’”»>]", error)
         about = any(len(word) > 2 and said & {word, word.removesuffix("s")} for word in words_of(name))
         beside = about and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", error) is not None
         written = re.escape(name)
-        parameter = re.search(
+        parameter = is_named and re.search(
             rf"['\"`]{written}['\"`]|(?<!\w){written}\s*:|(?:parameter|argument|property|field): ?{written}(?!\w)",
             error,
         )
