@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_step
 from wirelint.launch.demo.comparison import compare
 from wirelint.launch.processes import StartError
 from wirelint.mock import serve
+from wirelint.mock.scenario import HEADER
 from wirelint.testing import Process
 from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen, in_columns
@@ -26,6 +30,7 @@ from wirelint.view.screen import Screen, in_columns
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 """Seconds; the usual limits would make the demo slow."""
+_Played = tuple[Step, str, list[dict[str, Any]]]
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
@@ -42,7 +47,7 @@ def demo(captures: Path, vendor: bool) -> int:
     if vendor:
         return _compare_vendor(console)
     steps = load_steps()
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[Step, str] = {}
     files: list[Path] = []
     try:
         with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch, serve(seed=7) as upstream:
@@ -56,12 +61,16 @@ def demo(captures: Path, vendor: bool) -> int:
                 console.print(
                     f"[dim]SDKs → mitmdump with wirelint,[/] {proxy.url} [dim]→ a faulty server,[/] {upstream.url}\n"
                 )
-                wrong = [step for step in steps if not _play(step, proxy, console, seen)]
+                wrong = []
+                for played in _play(steps, proxy):
+                    step, saw, _ = played
+                    seen[step] = saw
+                    wrong += [] if _show(played, console) else [step]
                 files += proxy.files()
             with start("repairs", fix="unsafe") as proxy:
                 console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
-                again = ((step, seen[step.title, step.sdk]) for step in steps if step.repaired)
-                wrong += [step for step, before in again if not _play_repaired(step, proxy, console, before)]
+                again = _play([step for step in steps if step.repaired], proxy)
+                wrong += [played[0] for played in again if not _show_repaired(played, console, seen[played[0]])]
                 files += proxy.files()
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
@@ -73,17 +82,29 @@ def demo(captures: Path, vendor: bool) -> int:
     return 0 if agree and not wrong else 1
 
 
-def _drive(step: Step, proxy: Process) -> tuple[str, list[dict[str, Any]]]:
-    """Run a step. Return a text of the result that the client got, and the exchanges of the step."""
+def _play(steps: list[Step], proxy: Process) -> Iterator[_Played]:
+    """Yield the steps as they have run: one after another, but those that wait for the server together."""
+    for waits, together in groupby(steps, lambda step: step.waits):
+        for group in [list(together)] if waits else [[step] for step in together]:
+            yield from _drive(group, proxy)
+
+
+def _drive(steps: list[Step], proxy: Process) -> list[_Played]:
+    """Run steps at the same time. Return each with a text of the result that its client got, and its exchanges."""
     before = len(proxy.lines())
-    saw = drive(step, proxy.url)
+    with ThreadPoolExecutor(len(steps)) as pool:
+        seen = list(pool.map(lambda step: drive(step, proxy.url), steps))
     proxy.settle()
-    return saw, proxy.lines()[before:]
+    lines: list[Any] = proxy.lines()[before:]
+    return [
+        (step, saw, [line for line in lines if line["request"]["headers"].get(HEADER, "") == step.scenario])
+        for step, saw in zip(steps, seen, strict=True)
+    ]
 
 
-def _play(step: Step, proxy: Process, console: Screen, seen: dict[tuple[str, str], str]) -> bool:
-    saw, exchanges = _drive(step, proxy)
-    seen[step.title, step.sdk] = saw
+def _show(played: _Played, console: Screen) -> bool:
+    """Print a step with its findings. Return True if they are the ones that it must have."""
+    step, saw, exchanges = played
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
     blamed = {finding["name"] for finding in findings if finding["severity"] != "info"}
     right = blamed >= set(step.finds) and bool(step.finds) == bool(blamed)
@@ -97,8 +118,8 @@ def _play(step: Step, proxy: Process, console: Screen, seen: dict[tuple[str, str
     return right
 
 
-def _play_repaired(step: Step, proxy: Process, console: Screen, before: str) -> bool:
-    saw, exchanges = _drive(step, proxy)
+def _show_repaired(played: _Played, console: Screen, before: str) -> bool:
+    step, saw, exchanges = played
     fixes = [fix["name"] for exchange in exchanges for fix in exchange.get("fixes", ())]
     right = step.repaired in saw and step.repaired not in before and bool(fixes)
     console.print(_title(step, right).append(f"fixed: {', '.join(dict.fromkeys(fixes))}", "green"))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
+from wirelint.mock.scenario import HEADER
+
 Json = dict[str, Any]
 
 _KEY = "sk-demo-0000000000000000000000000000"
@@ -32,11 +34,12 @@ class Step:
     mangles: bool = False
     model: str = _MODEL
     patience: float = 20.0
+    waits: bool = False
     repaired: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"x-wirelint-mock": self.scenario} if self.scenario else {}
+        return {HEADER: self.scenario} if self.scenario else {}
 
 
 def load_steps() -> list[Step]:
