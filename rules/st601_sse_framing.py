@@ -110,10 +110,8 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
                 continue  # tool-index-collision or id-unstable
             case "late-usage" if exchange.request is None or not exchange.request.wants_usage:
                 continue  # the client did not ask for counts
-            case "misshapen-call" | "other-item" | "empty-call" | "repeated-start" | "said-again" | "shared-item":
+            case kind if kind not in _VERDICTS:
                 continue  # not a fault of the framing
-            case "written-null":
-                continue  # finish-reason-mismatch
             case "unknown-field" if not _holds_data(fault.detail):
                 continue  # clients ignore it by the standard
             case "event-missing" if fault.detail.endswith(" ping"):
