@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, as_record
+from tests.selection import in_batches
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
@@ -54,7 +55,7 @@ CLEAN = [line for path in CLEAN_FILES for line in read_lines(path)]
 FAULTY = read_lines(ANOMALIES)
 
 
-@pytest.mark.parametrize("line", cases(CLEAN))
+@in_batches("line", cases(CLEAN))
 def test_healthy_exchange_is_silent(line: Line) -> None:
     assert told(findings(Engine(REGISTRY.select([])), line)) == [], line["note"]
 
@@ -66,7 +67,7 @@ def test_healthy_file_is_silent_as_one_scope(path: Path) -> None:
     assert {id_: found for id_, found in noisy.items() if found} == {}
 
 
-@pytest.mark.parametrize("line", cases(FAULTY))
+@in_batches("line", cases(FAULTY))
 def test_labelled_fault_is_found_alone(line: Line) -> None:
     engine = Engine(REGISTRY.select([]))
     for prior in line.get("prior", ()):

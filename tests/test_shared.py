@@ -12,7 +12,7 @@ import wirelint.apis
 from tests.build import REGISTRY, some
 from tests.cuts import cuts
 from tests.fixes.drive import run
-from tests.selection import is_complete
+from tests.selection import in_batches, is_complete
 from tests.shared import SHARED, Case, cases, some_traffic, traffic_labels
 from wirelint.apis import channel_of
 from wirelint.apis.traits import traits
@@ -70,7 +70,7 @@ def mended(records: Sequence[Record]) -> bytes | None:
     return mend_request(exchange, body, REGISTRY.rules, engine.ledger, REQUESTS).body
 
 
-@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.id)
+@in_batches("case", FAULTY, ids=lambda case: case.id)
 def test_a_labelled_fault_is_found_alone(case: Case) -> None:
     found = judge(case.records)
     assert case.kind in {finding.name for finding in found}

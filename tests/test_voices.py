@@ -7,23 +7,22 @@ may report more than `info`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.build import lint
 from tests.rules.case import read, read_talk
+from tests.selection import in_batches
 
 RULES = ("fabricated-call", "fabricated-result", "intent-without-call", "ungrounded-answer")
 VOICES = read(json.loads(Path(__file__).with_name("voices.json").read_text(encoding="utf-8")))
 Voice = Mapping[str, Any]
 
 
-def _params(voices: list[Voice]) -> pytest.MarkDecorator:
+def _params(voices: list[Voice]) -> Callable[[Callable[..., None]], Any]:
     ids = [(voice.get("text") or voice["reasoning"])[:50] for voice in voices]
-    return pytest.mark.parametrize("voice", voices, ids=ids)
+    return in_batches("voice", voices, ids=ids)
 
 
 def _judge(voice: Voice) -> dict[str, str]:

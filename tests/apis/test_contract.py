@@ -33,7 +33,7 @@ from tests.apis.harness import (
 from tests.apis.shapes import SHAPES
 from tests.build import Call, Talk, as_record, read, schema, some
 from tests.cuts import cuts, split
-from tests.selection import is_complete
+from tests.selection import in_batches, is_complete
 from tests.shared import SHARED, some_traffic
 from wirelint.apis import APIS, ApiSpec, recognise, recognise_reply
 from wirelint.apis.reading import IGNORED
@@ -44,7 +44,7 @@ from wirelint.wire import Sniffer
 NAMES = [api.name for api in APIS]
 
 
-@pytest.mark.parametrize(("api", "shape", "form"), bodies(SHAPES))
+@in_batches(("api", "shape", "form"), bodies(SHAPES))
 def test_a_reply_reads_as_a_client_reads_it_whatever_the_cuts(api: str, shape: Shape, form: str) -> None:
     body = body_of(shape, form)
     frames, events, reply = understood(api, body)
@@ -92,7 +92,7 @@ STREAMS = [
 """Text streams without errors and violations."""
 
 
-@pytest.mark.parametrize(("api", "shape"), STREAMS)
+@in_batches(("api", "shape"), STREAMS)
 def test_ignored_members_change_nothing(api: str, shape: Shape) -> None:
     """Captures skip these members when they search a stream for secrets, since they are not part of the reply."""
     body = body_of(shape, "stream")
@@ -132,7 +132,7 @@ TALKS = {
 
 
 @pytest.mark.parametrize("api", NAMES)
-@pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
+@in_batches("talk", TALKS.values(), ids=TALKS)
 def test_whole_and_streamed_read_alike(talk: Talk, api: str) -> None:
     whole, streamed = read(talk.record(api, stream=False)), read(talk.record(api, stream=True))
     assert whole.api == streamed.api == api

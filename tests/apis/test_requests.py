@@ -14,6 +14,7 @@ import pytest
 
 from tests.apis.harness import raw, the
 from tests.build import Talk, exchange, read, some
+from tests.selection import in_batches
 from wirelint.apis import channel_of, recognise, recognise_reply
 from wirelint.engine import Session
 from wirelint.model import (
@@ -37,7 +38,7 @@ def cases(name: str) -> list[Any]:
     return [pytest.param(row, id=f"{row.get('api')}-{row['case']}") for row in rows]
 
 
-@pytest.mark.parametrize("row", cases("recognition.json"))
+@in_batches("row", cases("recognition.json"))
 def test_a_request_belongs_to_its_api(row: dict[str, Any]) -> None:
     method, headers, host = row.get("method", "POST"), row.get("headers", {}), row.get("host", "")
     api = recognise(method, row["path"], headers, row.get("body"), host)
@@ -98,7 +99,7 @@ def summary(request: Request) -> dict[str, Any]:
     return found | {name: value for name, empty in DEFAULTS.items() if (value := getattr(request, name)) != empty}
 
 
-@pytest.mark.parametrize("row", cases("requests.json"))
+@in_batches("row", cases("requests.json"))
 def test_a_request_reads_as(row: dict[str, Any]) -> None:
     request = the(row["api"]).read_request(row["body"], row.get("path", ""))
     assert request.api == row["api"]

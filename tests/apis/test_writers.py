@@ -39,6 +39,7 @@ from tests.apis.talk_deepinfra_inference import token
 from tests.apis.talk_google_generate_content import SIGNATURE
 from tests.apis.talk_google_generate_content import reply as gemini_reply
 from tests.build import some, sse
+from tests.selection import in_batches
 from wirelint.apis.openai_completions import FormError
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import MADE
@@ -69,7 +70,7 @@ CHANGES: dict[str, Callable[[str], Change]] = {
 }
 
 
-@pytest.mark.parametrize(("api", "shape", "form"), bodies(MODELS))
+@in_batches(("api", "shape", "form"), bodies(MODELS))
 def test_unchanged_events_leave_as_they_came(api: str, shape: Shape, form: str) -> None:
     body = body_of(shape, form)
     assert rewritten(api, body, untouched)[0] == body
@@ -239,7 +240,7 @@ USUAL = {
 }
 
 
-@pytest.mark.parametrize(("api", "shape", "form"), bodies(USUAL, sound=True))
+@in_batches(("api", "shape", "form"), bodies(USUAL, sound=True))
 def test_written_replies_read_as_the_events(api: str, shape: Shape, form: str) -> None:
     body = body_of(shape, form)
     names = CHANGES.keys() - CANNOT.get(api, set())
@@ -416,7 +417,7 @@ def test_gemini_takes_no_arguments_but_objects() -> None:
         rewrite(GEMINI, gemini_reply([], "STOP"), calling(("go", "["), reason="STOP"))
 
 
-@pytest.mark.parametrize(("api", "shape", "form"), bodies({GEMINI: USUAL[GEMINI]}))
+@in_batches(("api", "shape", "form"), bodies({GEMINI: USUAL[GEMINI]}))
 def test_text_that_was_held_back_leaves_as_it_came(api: str, shape: Shape, form: str) -> None:
     """The text of a frame in two pieces, behind the usage."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.selection import in_batches
 from wirelint.arguments.placeholders import purpose, refused, sign
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("placeholders.json").read_text(encoding="utf-8"))
@@ -24,14 +25,12 @@ PLACEHOLDERS: dict[str, list[str]] = TABLES["placeholders"]
 REAL: dict[str, list[str]] = TABLES["real"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in PLACEHOLDERS.items() for value in values]
-)
+@in_batches(("name", "value"), [(name, value) for name, values in PLACEHOLDERS.items() for value in values])
 def test_placeholders(name: str, value: str) -> None:
     assert sign(value, name) is not None
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in REAL.items() for value in values])
+@in_batches(("name", "value"), [(name, value) for name, values in REAL.items() for value in values])
 def test_real(name: str, value: str) -> None:
     assert sign(value, name) is None
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.test_tokens import TABLE
-from tests.selection import rotated, sampled
+from tests.selection import in_batches, rotated, sampled
 from wirelint.capture import secrets as search
 from wirelint.capture import streams
 from wirelint.capture.redact import Redactor
@@ -95,7 +95,7 @@ def redacted(body: bytes) -> bytes | None:
     return redactor.body(body)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@in_batches("name", SHAPES)
 def test_sees_every_shape(name: str) -> None:
     text = sample(name)
     assert find_in_text(text, Scope(search.SHAPES, (), True)), "the sample is a secret"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.build import some
 from tests.capture.test_tokens import TABLE
+from tests.selection import in_batches
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
@@ -48,7 +49,7 @@ def test_urls(url: str, expected: str) -> None:
 TEXTS = {name: (row[0], row[1] if len(row) > 1 else None) for name, row in TABLE["texts"].items()}
 
 
-@pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
+@in_batches(("text", "expected"), TEXTS.values(), ids=TEXTS)
 def test_text(text: str, expected: str | None) -> None:
     redacted = R.text(text)
     assert MARK.sub("*", redacted).replace(M, "*") == (expected or text)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import some
+from tests.selection import in_batches
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK, Form, Span, find_tokens, forms, harmless
@@ -72,7 +73,7 @@ def survives(secret: str, text: str) -> bool:
     return any(tail[at : at + 8] in text for at in range(len(tail) - 7))
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@in_batches("name", SECRETS)
 def test_no_credential_survives_anywhere(name: str) -> None:
     redactor, secret = Redactor(b"k"), SECRETS[name]
     for place, wrap in PLACES.items():
@@ -96,7 +97,7 @@ def _stream(pieces: list[str]) -> bytes:
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode() + b"data: [DONE]\n\n"
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@in_batches("name", SECRETS)
 def test_no_credential_survives_in_a_stream(name: str) -> None:
     """Whatever the cuts, what a client joins is the same, and the events and their framing stay."""
     text = f"So: {SECRETS[name]} it is"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.selection import in_batches
 from wirelint.dialects.reader import Block
 from wirelint.dialects.scan import FAMILIES, find, is_damaged, may_hold_markup
 from wirelint.model import Json, Tool
@@ -100,7 +101,7 @@ def named(vectors: list[Vector]) -> list[object]:
     return [pytest.param(vector, id=f"{vector.dialect}-{vector.case}") for vector in vectors]
 
 
-@pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect in OURS]))
+@in_batches("vector", named([vector for vector in ALL if vector.dialect in OURS]))
 def test_agreement(vector: Vector) -> None:
     listed = DIFFERENCES.get((vector.dialect, vector.case))
     assert agrees(vector) == (listed is None), listed

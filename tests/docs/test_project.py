@@ -12,10 +12,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ruamel.yaml import YAML
 
 from tests.docs.test_shown import PAGES, ROOT
+from tests.selection import in_batches
 from wirelint import DOCUMENTATION, REPOSITORY, __version__
 from wirelint.registry import page_url
 
@@ -63,7 +63,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(pages(load("mkdocs.yml")["nav"])) == sorted([*written, "rules/README.md"])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@in_batches("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_code_on_a_page_can_be_read(page: Path) -> None:
     for language, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
         READERS[language](text)

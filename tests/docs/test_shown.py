@@ -23,6 +23,7 @@ import pytest
 
 from tests.build import Call, Talk, User, schema
 from tests.cli.conftest import Wirelint, wirelint
+from tests.selection import in_batches
 from wirelint.addon.options import OPTIONS
 from wirelint.cli import cli
 
@@ -98,7 +99,7 @@ def test_there_are_commands() -> None:
     assert {shown.words[1] for shown in ALL} & LASTING
 
 
-@pytest.mark.parametrize("shown", ALL, ids=str)
+@in_batches("shown", ALL, ids=str)
 def test_a_command_takes_what_is_shown(shown: Shown) -> None:
     context = cli.make_context("wirelint", shown.words[1:], help_option_names=["-h", "--help"])
     command = cli.get_command(context, shown.words[1])
@@ -179,7 +180,7 @@ def test_a_command_runs(
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@in_batches("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^(`{3,}).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`\n]*`", "", text)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.build import as_record, some
 from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
+from tests.selection import in_batches
 from wirelint.fix import MOST_HELD, FixPolicy
 from wirelint.model import ToolCall
 
@@ -24,7 +25,7 @@ MILK, RICE = '{"name":"milk"}', '{"name":"rice"}'
 SHAPES: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("argument_shapes.toml").read_text(encoding="utf-8")
 )
-EACH = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+EACH = in_batches("shape", SHAPES.values(), ids=SHAPES)
 
 
 def _calls(result: Result) -> list[ToolCall]:

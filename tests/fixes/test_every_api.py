@@ -17,7 +17,7 @@ from tests.apis import talk_bedrock_converse as converse
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, some
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
-from tests.selection import is_complete
+from tests.selection import in_batches, is_complete
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.model import Choice
@@ -292,7 +292,7 @@ def _table() -> Iterator[Any]:
 TABLE = list(_table())
 
 
-@pytest.mark.parametrize(("fault", "api", "streamed"), TABLE)
+@in_batches(("fault", "api", "streamed"), TABLE)
 def test_a_fault_is_found_and_repaired(fault: Fault, api: str, streamed: bool) -> None:
     result = contract.check_reply(RULES[fault.rule], [record_of(fault, api, streamed)], cut_often=is_complete())
     assert [finding.name for finding in result.findings] == [fault.rule]
@@ -404,7 +404,7 @@ CLEAN_IN_EVERY_API = [
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize(("talk", "api"), CLEAN_IN_EVERY_API)
+@in_batches(("talk", "api"), CLEAN_IN_EVERY_API)
 def test_a_healthy_reply_stays_unchanged(talk: Talk, api: str, streamed: bool) -> None:
     record = (replace(talk, tools={}) if api in PLAIN else talk).record(api, streamed)
     result = run(record)

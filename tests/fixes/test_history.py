@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
+from tests.selection import in_batches
 from wirelint.fix import FixPolicy
 from wirelint.model import Reasoning
 from wirelint.rewrite.request import Mended, mend_request
@@ -132,7 +133,7 @@ def said(made: Mended) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
-@pytest.mark.parametrize("history", LEFT.values(), ids=LEFT.keys())
+@in_batches("history", LEFT.values(), ids=LEFT.keys())
 def test_uncertain_markup_stays(history: list[Any], api: str) -> None:
     body, made = mend(history, api)
     assert made.body is body

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.build import APIS, FORMS, Call, Talk, User, schema, some
 from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
 from tests.fixes.drive import Passed, run, send
-from tests.selection import rotated, sampled
+from tests.selection import in_batches, rotated, sampled
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.promote_markup import PUT_BACK
 
@@ -118,7 +118,7 @@ def expected(case: Case, api: str) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@in_batches("case", CASES.values(), ids=CASES)
 def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> None:
     passed = passes(case, api, streamed=False)
     assert passed.said == expected(case, api)

@@ -12,7 +12,7 @@ import pytest
 from tests.build import APIS as SHAPED
 from tests.build import Talk, User, as_record, schema, some
 from tests.fixes.drive import Result, run, send
-from tests.selection import sampled
+from tests.selection import in_batches, sampled
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import is_raw
 from wirelint.fix import FixPolicy
@@ -27,7 +27,7 @@ CASES: dict[str, dict[str, Any]] = tomllib.loads(
 
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@in_batches("case", CASES.values(), ids=CASES)
 def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any], api: str) -> None:
     """`live = false`: a stream has left before the fix is certain."""
     text = case["text"]

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from tests.selection import in_batches
 from wirelint.mock.plan import Topic, make_arguments
 
 TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_values.json").read_text(encoding="utf-8"))
@@ -24,7 +25,7 @@ TOPIC = Topic.of("Please compare the tides in Lisbon and Porto")
 
 
 @pytest.mark.parametrize("salt", [0, 1, 5])
-@pytest.mark.parametrize("name", [name for name in SCHEMAS if name != "recursive and required"])
+@in_batches("name", [name for name in SCHEMAS if name != "recursive and required"])
 def test_arguments_are_valid(name: str, salt: int) -> None:
     schema = SCHEMAS[name]
     arguments = make_arguments(schema, TOPIC, salt=salt)

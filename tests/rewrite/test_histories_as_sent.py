@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.build import REGISTRY, as_record, lint, read
+from tests.selection import in_batches
 from wirelint.fix import FixPolicy
 from wirelint.model import Exchange
 from wirelint.rewrite.request import mend_request
@@ -45,7 +44,7 @@ def head(made: Mapping[str, Any], body: bytes, line: Mapping[str, Any]) -> Excha
     return exchange if "refused" in line else dataclasses.replace(exchange, status=None, reply=None)
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: str(line["id"]))
+@in_batches("line", LINES, ids=lambda line: str(line["id"]))
 def test_what_is_wrong_is_found_and_mended_once(line: Mapping[str, Any]) -> None:
     made = record(line)
     found = [finding for finding in lint([made], [rule.code for rule in RULES]) if finding.side == "request"]

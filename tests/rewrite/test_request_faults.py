@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, Turn, User, as_record, lint, read, schema
+from tests.selection import in_batches
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
 from wirelint.rewrite.request import Mended, mend_request
@@ -98,7 +99,7 @@ def _told(record: Mapping[str, Any]) -> list[str]:
     return sorted(one.code for one in lint([record]) if one.side == "request" and one.name != "tools-on-raw-endpoint")
 
 
-@pytest.mark.parametrize(("fault", "api"), _runs())
+@in_batches(("fault", "api"), _runs())
 def test_a_fault_is_told_and_mended_once(fault: Fault, api: str) -> None:
     record = _record(fault.came, api, fault)
     assert _told(record) == fault.finds
@@ -111,7 +112,7 @@ def test_a_fault_is_told_and_mended_once(fault: Fault, api: str) -> None:
     assert _mend(mended, fault.permit)[1].body == made.body
 
 
-@pytest.mark.parametrize(("fault", "api"), _runs())
+@in_batches(("fault", "api"), _runs())
 def test_members_that_nobody_knows_stay(fault: Fault, api: str) -> None:
     came, wanted = (_marked(_record(history, api, fault)) for history in (fault.came, fault.wanted))
     _, made = _mend(came, fault.permit)

@@ -10,7 +10,7 @@ import pytest
 from tests.build import FORMS, Call, Talk, schema, some
 from tests.cuts import cuts
 from tests.fixes.drive import run
-from tests.selection import is_complete
+from tests.selection import in_batches, is_complete
 from wirelint.events import Delta, Event, Finish, Start
 from wirelint.fix import RewriteContext, Rewriter
 from wirelint.rule import Rule
@@ -204,7 +204,7 @@ def test_a_change_is_the_same_for_every_cut(record: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("record", RUNS)
 @pytest.mark.parametrize("deep", [False, True], ids=["release works", "release fails"])
-@pytest.mark.parametrize("nth", [0, 1, 3, 5])
+@in_batches("nth", [0, 1, 3, 5])
 def test_a_rewriter_that_fails_costs_nobody_a_byte(record: Mapping[str, Any], nth: int, deep: bool) -> None:
     body = _body(record)
     rule = _Made(lambda context: _FailsAt(context, nth, deep=deep))

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, Turn, User, read, some
+from tests.selection import in_batches
 from wirelint.engine import Engine
 from wirelint.model import Arguments, Choice, Exchange, Link, Message, Part, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
@@ -222,7 +223,7 @@ def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("habit", HABITS)
+@in_batches("habit", HABITS)
 def test_a_conversation_survives_what_clients_do(habit: str, api: str, stream: bool) -> None:
     one = first()
     two = then(one, Result(IDS[0], "A trunk."), shape=HABITS[habit], system="It is Tuesday.")

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.apis.talk_bedrock_converse import delta, messages, packed, said
+from tests.selection import in_batches
 from wirelint.wire import MessageStream
 from wirelint.wire.aws_eventstream import carry, chunk
 
@@ -58,7 +59,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 13, 1 << 20])
-@pytest.mark.parametrize(("body", "expected"), FRAMES.values(), ids=FRAMES)
+@in_batches(("body", "expected"), FRAMES.values(), ids=FRAMES)
 def test_messages_become_frames_at_every_cut(
     body: bytes, expected: list[tuple[str | None, str | None, list[str]]], size: int
 ) -> None:
