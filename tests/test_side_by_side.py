@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema, some
+from tests.selection import is_complete
 from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -17,7 +18,7 @@ from wirelint.rule import Finding
 
 ASK = User("Look bed 4 up.")
 TOOLS = {"look": schema([], bed={"type": "integer"})}
-SAMPLES = 24
+SAMPLES = 50 if is_complete() else 12
 DRAWN = "call_{0:03d}d2mWq8ZsLp0RbYxN4c{0:03d}"
 Ids = Callable[[int, int], str]
 """The id of a call by its sample and its turn."""

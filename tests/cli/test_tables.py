@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import signal
@@ -19,6 +20,7 @@ import pytest
 from tests.build import Call, Talk, schema
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
+from tests.selection import sampled
 from wirelint.view import parquet
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
@@ -169,8 +171,7 @@ WHAT = [
 ]
 
 
-@pytest.mark.parametrize("words", WHAT, ids=" ".join)
-@pytest.mark.parametrize("capture", ["own", "samples"])
+@pytest.mark.parametrize(("capture", "words"), sampled(list(itertools.product(["own", "samples"], WHAT)), 8), ids=str)
 def test_tables_give_the_figures_of_their_capture(
     wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], capture: str
 ) -> None:

@@ -134,7 +134,7 @@ def test_cut_openers_are_held(vectors: list[Vector]) -> None:
     for vector in vectors:
         text = f"Some words first. {vector.text}" if vector.text[:1] == "<" else vector.text
         blocks = find(text, vector.tools)
-        for cut in sampled(range(len(text) + 1), 3):
+        for cut in sampled(range(len(text) + 1), 2):
             seen = text[:cut]
             released = cut - held_suffix(seen, vector.tools)
             assert 0 <= released <= cut, vector.case
@@ -243,7 +243,7 @@ ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </in
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("case", sampled(list(UNITS), 50))
+@pytest.mark.parametrize("case", sampled(list(UNITS), 25))
 def test_work_is_linear(case: str) -> None:
     unit = UNITS[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
@@ -293,7 +293,7 @@ def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> N
             blocks = find(cut.text, vector.tools)
             assert calls_in(blocks) == vector.data["calls"], (vector.case, cut.text)
             assert blocks[0].start == block.start, (vector.case, cut.text)
-            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 3))
+            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 2))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 
-@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 25), *MEGABYTES])
+@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 12), *MEGABYTES])
 def test_long_repeated_units_end(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))

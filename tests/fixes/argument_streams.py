@@ -111,5 +111,5 @@ def message(*inputs: Any, stop: str = "tool_use", **more: Any) -> dict[str, Any]
 def cuts(text: str) -> Iterator[Sequence[str]]:
     """A text whole, in two pieces (`--all`: cut at every place), character by character."""
     yield [text]
-    yield from ([text[:place], text[place:]] for place in sampled(range(1, len(text)), 3))
+    yield from ([text[:place], text[place:]] for place in sampled(range(1, len(text)), 2))
     yield list(text)

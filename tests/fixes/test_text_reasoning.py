@@ -37,7 +37,7 @@ def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any
     more["tools"] = TOOLS if case.get("tools", True) else {}
     permit = FixPolicy(case.get("most", "unsafe"))
     wanted = case.get("left", text).strip(), case.get("thought", "")
-    cuts = [(0, 1), *((at, len(text)) for at in sampled(range(1, len(text)), 3))]
+    cuts = [(0, 1), *((at, len(text)) for at in sampled(range(1, len(text)), 2))]
     rules = case.get("rules", ["think-leak"])
     for first, step in (None, 0), *(cuts if case.get("live", True) else ()):
         talk = Talk(text=text, first=first or 0, step=step, **more)
