@@ -134,7 +134,7 @@ def test_no_call_for_100_kb_takes_long(name: str, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("unit", sampled(["**", "\n> ", '\\"', "<|tools_suffix|>", " Action:`"], 2))
 def test_deltas_of_a_character_take_few_steps(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = adversarial.Case(Shape("", unit), "repair", "openai.chat", "text", 1)
-    case.measure(500)
+    case.measure(1_000)
     monkeypatch.setattr(adversarial, "Cost", _Steps)
     size = 1_500
     cost = some(case.measure(size))
