@@ -45,13 +45,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests with the files of `tests/live` between the others: side by side they leave processors idle."""
+    """Return the tests with the files that wait for processes between the others: side by side they leave processors
+    idle, and so they would at the end of the run."""
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
-    waiting = [path for path in files if path.startswith("tests/live/")]
+    waiting = [path for path in files if path.startswith(("tests/live/", "tests/view/html/"))]
     others = [path for path in files if path not in waiting]
-    places = {path: (number + 0.5) / len(group) for group in (waiting, others) for number, path in enumerate(group)}
+    places = {path: (number + 0.5) / len(others) for number, path in enumerate(others)}
+    places |= {path: 0.8 * (number + 0.5) / len(waiting) for number, path in enumerate(waiting)}
     return [item for path in sorted(files, key=places.__getitem__) for item in files[path]]
 
 
