@@ -7,7 +7,7 @@ from wirelint.model import Choice, Exchange, Reply, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
-_UNREAD = frozenset({"broken-json", "split-json", "cut-event", "after-end", "misshapen-text"})
+_UNREAD = frozenset({"broken-json", "split-json", "cut-event", "after-end"})
 _MIDDLES = ("<|fim", "<fim", "[SUFFIX]", "<PRE>", "<|repo_name|>", "<|file_sep|>")
 """Marks of prompts for infilling, whose answer may be empty."""
 _SPOILED = frozenset({

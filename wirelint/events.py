@@ -144,7 +144,7 @@ class StreamViolation(NamedTuple):
     frame: Frame | None
 
 
-REPEATED: frozenset[FaultKind] = frozenset({"written-null", "empty-call", "misshapen-call", "misshapen-text"})
+REPEATED: frozenset[FaultKind] = frozenset({"written-null", "empty-call", "misshapen-call"})
 """Violations by members without content (`"finish_reason": ""`) or in a wrong shape, which may occur in every event; each
 is recorded once. If a rewriter drops the violation, the writer removes the members from the event, or writes them anew."""
 

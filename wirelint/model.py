@@ -145,7 +145,6 @@ FaultKind = Literal[
     "bad-utf8",
     "empty-call",  # a legacy `function_call` without name and arguments: no call
     "misshapen-call",  # a call's name and arguments outside `function`, or arguments that go on as an object
-    "misshapen-text",  # an object or a list where a delta has the text of its block
     "repeated-start",  # deltas of arguments after a start that carried arguments itself
     "said-again",  # a call's id or name again in a later delta; clients concatenate them
     "other-item",  # an event for an output item with another id than its start had

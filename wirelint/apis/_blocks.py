@@ -25,7 +25,6 @@ from wirelint.apis.reading import (
     mapping,
     mappings,
     misshapen,
-    misshapen_text,
     number,
     role_of,
     stated_reason,
@@ -135,11 +134,6 @@ class BlockReader(ReplyReader):
         if key not in self.blocks:
             yield self.start(key, start, is_open=is_open)
         yield Delta(self.blocks[key], words, self.frame)
-
-    def misshapen_delta(self, value: Json, pointer: str) -> Iterator[StreamViolation]:
-        """Yield the violation of a delta whose text is an object or a list. Its block holds something that is not read."""
-        if misshapen_text(value):
-            yield self.violation("misshapen-text", pointer)
 
     def stop(self, key: Key) -> Event:
         """Return the event that ends a block, or `Other` if no such block is open."""

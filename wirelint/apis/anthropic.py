@@ -252,7 +252,6 @@ class Reader(BlockReader):
         start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.
-        yield from self.misshapen_delta(delta.get(name), start.pointer)
         yield from self.delta(key, start, text(delta.get(name)) or "", is_open=False)
 
     def _key(self, index: int | None) -> Key:

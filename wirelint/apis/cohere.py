@@ -109,11 +109,10 @@ class Reader(BlockReader):
                 yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), index))
             case "content-delta":
                 content = mapping(message.get("content"))
-                key = self._key(CONTENT, index)
-                yield from self.misshapen_delta(content.get("text"), f"/message/content/{key[1]}/text")
                 if (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
                     yield Other(self.frame)
                 else:
+                    key = self._key(CONTENT, index)
                     start = Start(0, _FIELDS[name], f"/message/content/{key[1]}/{name}", 0, None, index)
                     yield from self.delta(key, start, text(content[name]) or "")
             case "tool-plan-delta":
