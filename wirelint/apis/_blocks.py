@@ -88,6 +88,7 @@ class BlockReader(ReplyReader):
         self.blocks: dict[Key, int] = {}
         self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}
+        self._misshapen: set[Key] = set()
 
     def start(self, key: Key, start: Start, *, is_open: bool = True) -> Start:
         """Return the event that starts a block, with the block's number. `is_open`: a stop must follow."""
@@ -121,6 +122,14 @@ class BlockReader(ReplyReader):
         if content and not lists_parts(content):
             start = Start(0, "opaque", pointer, 0, None, name=misshapen(content))
             yield from self.whole((CONTENT, 0), start, words_of(content))
+
+    def misshapen_delta(self, key: Key, pointer: str, name: str) -> Iterator[Event]:
+        """Yield the events of a delta that has another JSON type in place of text: once a block, an opaque part."""
+        yield from self.misplaced_delta(key)
+        if key not in self._misshapen:
+            self._misshapen.add(key)
+            yield Start(self.next_block(), "opaque", pointer, 0, self.frame, name=name, form="opaque")
+        yield Other(self.frame)
 
     def misplaced_delta(self, key: Key) -> Iterator[StreamViolation]:
         """Yield the violation of a delta whose block has not started, or has stopped."""
@@ -203,7 +212,7 @@ class BlockStreamWriter(ReplyWriter, ABC):
 
     def group_of(self, start: Start) -> str:
         """Return the group that a block is numbered in; empty for a block without a number."""
-        return "block"
+        return "" if is_inside(start) else "block"
 
     def group_of_event(self, kind: str) -> str:
         return "block"
@@ -444,6 +453,11 @@ class BlockWholeWriter(BodyWriter):
         if (id_ := reply_id_of(out)) is not None:
             changed["id"] = id_
         return changed
+
+
+def is_inside(start: Start) -> bool:
+    """Return True for an opaque part that is a delta of another block, see `BlockReader.misshapen_delta`."""
+    return start.kind == start.form == "opaque"
 
 
 def only(event: WireEvent, kind: str) -> Mapping[str, Json]:

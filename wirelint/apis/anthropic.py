@@ -249,6 +249,9 @@ class Reader(BlockReader):
             yield Other(self.frame)
             return
         key = self._key(index)
+        if kind == "text" and (wrong := misshapen_text(delta.get(name))):
+            yield from self.misshapen_delta(key, f"/content/{key[1]}", wrong)
+            return
         start = Start(0, kind, f"/content/{key[1]}", 0, None, index, item=key[1])
         # An empty delta, which the vendor sends first for every call, belongs to its block as well: where a fix removes
         # the block or changes its number, the delta must follow.

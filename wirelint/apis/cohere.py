@@ -19,7 +19,7 @@ import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis._blocks import CONTENT, BlockReader, BlockStreamWriter, Key, WireEvent, nested, only
+from wirelint.apis._blocks import CONTENT, BlockReader, BlockStreamWriter, Key, WireEvent, is_inside, nested, only
 from wirelint.apis._choices import read_chat
 from wirelint.apis.reading import (
     ApiSpec,
@@ -109,7 +109,10 @@ class Reader(BlockReader):
                 yield from self.announced(key, *_content_start(key[1], mapping(message.get("content")), index))
             case "content-delta":
                 content = mapping(message.get("content"))
-                if (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
+                if wrong := misshapen_text(content.get("text")):
+                    key = self._key(CONTENT, index)
+                    yield from self.misshapen_delta(key, f"/message/content/{key[1]}/text", wrong)
+                elif (name := next((name for name in _FIELDS if isinstance(content.get(name), str)), None)) is None:
                     yield Other(self.frame)
                 else:
                     key = self._key(CONTENT, index)
@@ -229,7 +232,7 @@ def _group_of(start: Start) -> str:
         case "reasoning":
             return "" if start.name == "tool_plan" else CONTENT
         case _:
-            return CONTENT if start.pointer.startswith("/message/content") else ""
+            return CONTENT if start.pointer.startswith("/message/content") and not is_inside(start) else ""
 
 
 def _field(start: Start) -> str:
