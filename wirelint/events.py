@@ -61,7 +61,7 @@ class Start(NamedTuple):
     (OpenAI's `tool_calls`, the content blocks of a whole message); -1 otherwise, and for events that a rewriter made.
     `given` is the argument text in the first event of an item of OpenAI's Responses, before any delta. `item_id` is a
     new id for such an item; only rewriters set it. `form` `built-in`: an item whose type is that of one tool, so that its
-    arguments are written as an object, if at all.
+    arguments are written as an object, if at all. An opaque block of the `form` `opaque` is a delta of another block.
     """
 
     block: int
