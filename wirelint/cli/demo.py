@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from wirelint.cli import guided
-from wirelint.launch.demo.clients import MissingSdkError, Step, drive, load_steps
+from wirelint.launch.demo.clients import MissingSdkError, Step, drive, import_sdks, load_steps
 from wirelint.launch.demo.comparison import compare
 from wirelint.launch.processes import StartError
 from wirelint.mock import serve
@@ -57,6 +58,7 @@ def demo(captures: Path, vendor: bool) -> int:
                 settings = {**limits, **options}
                 return Process(upstream.url, settings, folder / name, folder / "confdir", Path.cwd(), captures)
 
+            threading.Thread(target=import_sdks, daemon=True).start()  # 3 s, in which the proxy starts
             with start("plain") as proxy:
                 console.print(
                     f"[dim]SDKs → mitmdump with wirelint,[/] {proxy.url} [dim]→ a faulty server,[/] {upstream.url}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
@@ -44,6 +46,13 @@ class Step:
 
 def load_steps() -> list[Step]:
     return [Step(**{**row, "finds": tuple(row.get("finds", ()))}) for row in TABLE["step"]]
+
+
+def import_sdks() -> None:
+    """Import the SDKs ahead of the first step."""
+    with contextlib.suppress(ImportError):  # a step reports it
+        for name in ("openai", "anthropic"):
+            importlib.import_module(name)
 
 
 def drive(step: Step, base_url: str) -> str:
