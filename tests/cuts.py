@@ -23,9 +23,9 @@ def cuts(size: int, seed: int = 7) -> Iterator[tuple[int, ...]]:
     """Places to cut a body of `size` bytes at: byte by byte, in two, and at random sets of places; `--all`: many more."""
     chance = random.Random(f"{seed}-{size}")
     places = range(1, size) if size <= SMALL else sorted(chance.sample(range(1, size), 24))
-    yield from ((place,) for place in sampled(places, 4))
+    yield from ((place,) for place in sampled(places, 3))
     yield tuple(range(1, size))
-    for _ in range(12 if is_complete() else 4):
+    for _ in range(12 if is_complete() else 3):
         count = chance.randint(2, max(2, min(size - 1, 40))) if size > 2 else 0
         yield tuple(sorted(chance.sample(range(1, size), min(count, max(size - 1, 0)))))
 

@@ -1,8 +1,9 @@
 """The one switch of the test suite: the default run, or everything (`pytest --all`, which is `make test-all`).
 
-The default run keeps every contract and every case. It leaves out repetitions: a case runs in its home API and in one
-other, a body is cut at a few places, a property is tried on 25 examples. `--all` runs a case in every API, cuts a body at
-every place, and tries 300 examples. A test that has no short form carries the marker `complete` and runs with `--all` only.
+The default run keeps every contract and every case of a rule. It leaves out repetitions: a case runs in its home API and
+in one other, a body is cut at a few places, a property is tried on 25 examples, and of long lists of texts that are tried
+in the same way some are taken, the same in every run. `--all` runs a case in every API, cuts a body at every place, and
+tries 300 examples and every text. A test that has no short form carries the marker `complete` and runs with `--all` only.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def test_the_action_annotates_and_writes_sarif(tmp_path: Path) -> None:
     assert "::error file=captures/samples/faults.jsonl" in output
     (run,) = json.loads(Path(made["sarif"]).read_text(encoding="utf-8"))["runs"]
     assert {result["ruleId"][:2] for result in run["results"]} == {"LK"}
-    assert run_action(tmp_path, FAIL="false")[2]["status"] == "0"
-    assert run_action(tmp_path, PATHS="captures/clean")[2]["status"] == "0"
+    assert run_action(tmp_path, PATHS="captures/samples", FAIL="false")[2]["status"] == "0"
+    assert run_action(tmp_path, PATHS="captures/clean/arguments-and-schemas.jsonl")[2]["status"] == "0"
 
 
 def test_the_action_fails_on_what_it_cannot_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.build import APIS as SHAPED
 from tests.build import Talk, User, as_record, schema, some
 from tests.fixes.drive import Result, run, send
-from tests.selection import in_batches, sampled
+from tests.selection import in_batches, rotated, sampled
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import is_raw
 from wirelint.fix import FixPolicy
@@ -72,8 +72,7 @@ STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not i
 
 
 @pytest.mark.parametrize("text", [LONE, LONE.replace("</think>", "assistantfinal")], ids=["tag", "channel"])
-@pytest.mark.parametrize("step", [1, 3, 7])
-@pytest.mark.parametrize("api", STREAMS)
+@pytest.mark.parametrize(("api", "step"), [(api, step) for api in STREAMS for step in rotated([1, 3, 7], api)])
 def test_a_lone_closer_is_removed_and_the_next_reply_waits_for_one(api: str, step: int, text: str) -> None:
     first, plain = (Talk(text=said, step=step).record(api, True) for said in (text, "Hello!"))
     alone = run(first, ["think-leak"])
