@@ -120,9 +120,8 @@ def _records(line: dict[str, Any]) -> list[Record]:
     return [as_record({"id": "before", **one}) for one in line.get("prior", ())] + [as_record(line)]
 
 
-@pytest.mark.parametrize("rule", list(ONE_EACH))
-def test_a_case_of_every_rule(rule: str) -> None:
-    line = ONE_EACH[rule]
+@pytest.mark.parametrize("line", ONE_EACH.values(), ids=ONE_EACH)
+def test_a_case_of_every_rule(line: dict[str, Any]) -> None:
     *prior, record = _records(line)
     made = reproduce(record, RULES, names=[line["label"]], prior=prior, seconds=600)
     assert made.complete

@@ -124,7 +124,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "status", "words"), WRONG, ids=str)
+@pytest.mark.parametrize(("asked", "status", "words"), WRONG, ids=[str(row[1]) + row[2] for row in WRONG])
 def test_what_cannot_start_is_refused_in_one_line(
     tmp_path: Path, confdir: Path, asked: tuple[str, ...], status: int, words: str
 ) -> None:

@@ -26,7 +26,7 @@ EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.nam
 
 @EACH
 def test_must_fire_at_every_cut(rule: Rule) -> None:
-    """In two forms, whole; of 8 cases one form byte by byte. With `--all` each form of each case, at other places too."""
+    """In two forms, whole; of 5 cases one form byte by byte. With `--all` each form of each case, at other places too."""
     cut_cases = sampled([id_ for id_, _, _ in fires([rule])], 5)
     for id_, _, expected in fires([rule]):
         runs = rotated(list(expand(expected.case, expected.forms)), id_, 2)

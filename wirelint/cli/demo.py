@@ -94,8 +94,11 @@ def _play(steps: list[Step], proxy: Process) -> Iterator[_Played]:
 def _drive(steps: list[Step], proxy: Process) -> list[_Played]:
     """Run steps at the same time. Return each with a text of the result that its client got, and its exchanges."""
     before = len(proxy.lines())
-    with ThreadPoolExecutor(len(steps)) as pool:
+    pool = ThreadPoolExecutor(len(steps))
+    try:
         seen = list(pool.map(lambda step: drive(step, proxy.url), steps))
+    finally:
+        pool.shutdown(wait=False)  # after Ctrl-C the proxy ends, and with it what the clients wait for
     proxy.settle()
     lines: list[Any] = proxy.lines()[before:]
     return [
