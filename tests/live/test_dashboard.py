@@ -140,7 +140,7 @@ def test_run_prints_the_address_and_totals(upstream: Upstream, tmp_path: Path) -
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("is_terminal", [True, pytest.param(False, marks=pytest.mark.complete)])
 def test_the_table_of_a_proxy(upstream: Upstream, tmp_path: Path, is_terminal: bool) -> None:
     """On a terminal the table is drawn again after each exchange; elsewhere, the totals end the log."""
     upstream.scripts["well"] = replying([BEGUN, REST], content_type="text/event-stream")

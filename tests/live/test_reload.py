@@ -105,6 +105,7 @@ def test_a_change_applies_to_exchanges_that_begin_afterwards(proxy: Proxy, upstr
     assert "Traceback" not in proxy.log
 
 
+@pytest.mark.complete
 def test_a_command_is_told_at_its_end_that_a_change_was_not_used(folder: Path) -> None:
     """Its own proxy may print nothing while the command has the terminal."""
     program = (

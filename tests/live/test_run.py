@@ -109,6 +109,7 @@ def test_clients_without_proxies_are_led_by_a_base_url(
     assert all(one["fixes"] for one in ran.exchanges)
 
 
+@pytest.mark.complete
 def test_what_passes_twice_is_seen_once(tmp_path: Path, confdir: Path) -> None:
     """A base URL on loopback, and a proxy that sees loopback."""
     with MockServer() as server:

@@ -58,6 +58,7 @@ def test_options_of_the_configuration_file(upstream: Upstream, tmp_path: Path) -
     assert record["request"]["headers"]["authorization"] == BEARER
 
 
+@pytest.mark.complete
 def test_a_change_of_the_script_begins_anew(upstream: Upstream, tmp_path: Path) -> None:
     """mitmproxy loads a script again when its file changes: the new instance works, the old one's captures are closed."""
     checkout = tmp_path / "checkout"

@@ -21,6 +21,7 @@ from tests.build import Talk, chunk, in_pieces, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
 from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
@@ -168,7 +169,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", sampled(list(COLUMNS), 1))
 def test_the_columns_of_wirelint_proxy(name: str, upstream: Upstream, tmp_path: Path) -> None:
     """The comment is the only column of mitmweb that an addon fills. Its log says what to set for clients."""
     given, expected = COLUMNS[name]

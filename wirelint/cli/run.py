@@ -21,7 +21,7 @@ from wirelint.cli import guided
 from wirelint.cli.options import inform
 from wirelint.launch import environment as env
 from wirelint.launch.environment import BASE_URLS, AddressError
-from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, run_command
+from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, require_command, run_command
 from wirelint.model import Json
 from wirelint.prices import Spending, Tokens, cost, spending_line
 from wirelint.rule import SEVERITIES
@@ -67,6 +67,7 @@ def run(
         file = None if live else log or folder / "wirelint.log"
         origins = sorted({target.origin for target in routes.bases.values()})
         try:
+            require_command(command[0])
             with PrivateProxy(origins, options, file, chain=chain, login=login) as proxy:
                 place = proxy.start()
                 if not quiet:

@@ -14,6 +14,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -208,6 +209,16 @@ class CommandError(RuntimeError):
         self.status = status
 
 
+def require_command(name: str) -> None:
+    """Raise CommandError if a command without a folder in its name is not on the PATH."""
+    if not os.path.dirname(name) and shutil.which(name) is None:
+        raise _missing(name)
+
+
+def _missing(name: str) -> CommandError:
+    return CommandError(f"{name}: no such command; is it on the PATH?", 127)
+
+
 def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run a command; return its exit status, or 128 plus the number of the signal that ended it. Raises CommandError."""
     process: subprocess.Popen[bytes] | None = None
@@ -228,7 +239,7 @@ def run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
         try:
             process = subprocess.Popen(command, env=dict(environment), preexec_fn=_end_with_us())
         except FileNotFoundError as error:
-            raise CommandError(f"{command[0]}: no such command; is it on the PATH?", 127) from error
+            raise _missing(command[0]) from error
         except OSError as error:
             raise CommandError(f"{command[0]}: {error.strerror or error}", 126) from error
         status = _wait(process)
