@@ -171,7 +171,7 @@ WHAT = [
 ]
 
 
-@pytest.mark.parametrize(("capture", "words"), sampled(list(itertools.product(["own", "samples"], WHAT)), 8), ids=str)
+@pytest.mark.parametrize(("capture", "words"), sampled(list(itertools.product(["own", "samples"], WHAT)), 4), ids=str)
 def test_tables_give_the_figures_of_their_capture(
     wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], capture: str
 ) -> None:

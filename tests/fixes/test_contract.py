@@ -173,8 +173,8 @@ def _each(rules: Sequence[Rule]) -> pytest.MarkDecorator:
 
 @_each(REGISTRY.rules)
 def test_claimed_fixes_are_made(rule: Rule) -> None:
-    cases = [("the manual's example", rule, Fires(rule.example.fires)), *sampled([*fires([rule])], 24)]
-    cut_often = {id_ for id_, _, _ in sampled(cases, 5)}
+    cases = [("the manual's example", rule, Fires(rule.example.fires)), *sampled([*fires([rule])], 14)]
+    cut_often = {id_ for id_, _, _ in sampled(cases, 3)}
     for id_, _, case in cases:
         for label, records in rotated(list(expand(case.case, case.forms)), id_):
             with in_form(f"{id_}: {label}"):
@@ -184,7 +184,7 @@ def test_claimed_fixes_are_made(rule: Rule) -> None:
 
 @_each([rule for rule in REGISTRY.rules if _repairs(rule)])
 def test_silent_cases_stay_unchanged(rule: Rule) -> None:
-    cases = [("the manual's example", rule, Silent(rule.example.silent)), *sampled([*silent([rule])], 40)]
+    cases = [("the manual's example", rule, Silent(rule.example.silent)), *sampled([*silent([rule])], 20)]
     runs = [(id_, run) for id_, _, case in cases for run in rotated(list(expand(case.case, case.forms)), id_)]
     for id_, (label, records) in runs:
         with in_form(f"{id_}: {label}"):

@@ -17,7 +17,7 @@ from tests.apis import talk_bedrock_converse as converse
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, some
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
-from tests.selection import in_batches, is_complete
+from tests.selection import in_batches, is_complete, rotated
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.model import Choice
@@ -284,7 +284,7 @@ def record_of(fault: Fault, api: str, streamed: bool) -> dict[str, Any]:
 def _table() -> Iterator[Any]:
     for name, fault in FAULTS.items():
         for api in fault.apis:
-            for streamed in fault.forms:
+            for streamed in rotated(fault.forms, name + api):
                 form = "stream" if streamed else "whole"
                 yield pytest.param(fault, api, streamed, id=f"{fault.rule}-{name}-{api}-{form}")
 
