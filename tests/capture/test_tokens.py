@@ -147,12 +147,12 @@ def test_each_form_has_a_sign_and_is_looked_for_in_linear_time() -> None:
     took: dict[str, float] = {}
     for form in forms():
         begin = time.process_time()
-        for text in ((form.prefix or f"a{form.anchor}") * 600, f"{form.prefix}{'a1' * 900} " * 2):
+        for text in ((form.prefix or f"a{form.anchor}") * 300, f"{form.prefix}{'a1' * 450} " * 2):
             list(find_tokens(text))
             harmless(text)
         took[form.name + form.prefix] = time.process_time() - begin
     usual = sorted(took.values())[len(took) // 2]
-    assert max(took.values()) < max(40 * usual, 0.5)
+    assert max(took.values()) < max(40 * usual, 0.25)
 
 
 def test_a_form_is_tried_only_where_its_prefix_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, so
 from tests.cuts import cuts
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF
-from tests.selection import in_batches
+from tests.selection import in_batches, sampled
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
 from wirelint.policy import parse
@@ -111,7 +111,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", ALL, ids=ids)
+@pytest.mark.parametrize("form", sampled(ALL), ids=ids)
 @in_batches("name", CHANGES)
 def test_arguments_are_changed(name: str, form: tuple[str, bool]) -> None:
     text, given, wanted, titles = CHANGES[name]
