@@ -13,6 +13,7 @@ import pytest
 
 from tests.build import Talk, chunk, sse
 from tests.live.harness import CHUNKED, SCRIPT, SHIM, Client, Peer, Proxy, Upstream, post, replying, running, scripted
+from tests.selection import sampled
 from wirelint.mock import MockServer
 
 pytestmark = pytest.mark.live
@@ -44,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(params=["mitmdump", "mitmweb"])
+@pytest.fixture(params=sampled(["mitmdump", "mitmweb"], 1))
 def proxy(request: pytest.FixtureRequest, folder: Path, upstream: Upstream) -> Iterator[Proxy]:
     upstream.scripts["shouting"] = replying([REPLY], content_type="text/event-stream")
     web = ("web_open_browser=false", "web_port=0") if request.param == "mitmweb" else ()
