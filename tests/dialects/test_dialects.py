@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
-from tests.selection import is_complete, rotated, sampled
+from tests.selection import in_batches, is_complete, rotated, sampled
 from wirelint.dialects import scan
 from wirelint.dialects.reader import Block, Reader, views
 from wirelint.dialects.scan import find, held_suffix, is_damaged, look, may_hold_markup, next_opener
@@ -53,12 +53,12 @@ def load_vectors() -> Iterator[Vector]:
 ALL = list(load_vectors())
 
 
-def per_dialect(vectors: Iterable[Vector]) -> pytest.MarkDecorator:
-    """One test per vector file, so that the number of tests stays small; assertions name the case."""
+def per_dialect(vectors: Iterable[Vector]) -> Callable[[Callable[..., None]], Any]:
+    """The vectors of a dialect together; assertions name the case."""
     files: dict[str, list[Vector]] = {}
     for vector in vectors:
         files.setdefault(vector.dialect, []).append(vector)
-    return pytest.mark.parametrize("vectors", files.values(), ids=files.keys())
+    return in_batches("vectors", files.values(), ids=files.keys(), size=10)
 
 
 LOUD = per_dialect(vector for vector in ALL if not vector.data.get("silent"))

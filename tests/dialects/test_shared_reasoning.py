@@ -13,6 +13,7 @@ import pytest
 
 from tests.build import FORMS, Talk, lint, some
 from tests.fixes.drive import run
+from tests.selection import in_batches, rotated
 from tests.shared import SHARED
 from wirelint.text import control_tokens
 from wirelint.text.framing import Framer
@@ -60,8 +61,8 @@ def test_tokens_are_found(vector: dict[str, Any]) -> None:
     assert control_tokens.find(text)
 
 
-@pytest.mark.parametrize("vector", named("none"))
+@in_batches("vector", named("none"))
 def test_plain_text_is_silent(vector: dict[str, Any]) -> None:
-    for api, stream in FORMS:
+    for api, stream in rotated(FORMS, vector["text"], 4):
         findings = lint([talk(vector).record(api, stream)])
         assert not [finding for finding in findings if finding.severity != "info"], (api, stream)
