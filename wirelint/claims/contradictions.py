@@ -26,6 +26,8 @@ from wirelint.claims.derivation import (
     equals,
     follows_from_clocks,
     follows_from_dates,
+    is_computed,
+    is_said,
 )
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.grounding import (
@@ -37,12 +39,13 @@ from wirelint.claims.grounding import (
     negates,
     particulars,
     retold_errors,
+    stated,
     statements,
 )
 from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
 from wirelint.claims.numbers import other_amount, other_version, substituted, wrong_unit
 from wirelint.claims.row_checks import misplaced
-from wirelint.claims.rows import Row, holds, tables
+from wirelint.claims.rows import Row, holds, is_beside_key, tables
 from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
@@ -394,10 +397,20 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
         (key, fact) for fact in turn.known for key in _NULL.findall(fact.result.text[:LONGEST]) if key not in filled
     ]
     given = Given(turn.request, [], turn.prose)
+    said = stated(turn.prose) if lacking else []
     for sentence in statements(turn.prose) if lacking else ():
-        own = particulars(sentence.masked)
-        held = next(((key, fact) for key, fact in lacking if _means(key, own)), None)
-        if held is not None and not negates(sentence) and given.has_news(sentence, names=False):
+        held = next(((key, fact) for key, fact in lacking if _means(key, sentence.masked)), None)
+        if held is None or negates(sentence):
+            continue
+        beside = [
+            one.value
+            for one in said
+            if one.sentence is sentence and is_beside_key(one.value, held[0], turn.prose.masked)
+        ]
+        pool = [datum for fact in turn.known for datum in data(fact.result.text)] if beside else []
+        if given.has_news(sentence, names=False) or not all(
+            is_said(one, turn.prose.masked, [*turn.told, *turn.results]) or is_computed(one, pool) for one in beside
+        ):
             return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
     return None
 
@@ -407,10 +420,18 @@ _NOT_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*(?!null\b|\s)')
 """The key of a value that another row may lack."""
 
 
-def _means(key: str, words: frozenset[str]) -> bool:
-    """Return True if a text has all words of a key, in any form; no key of errors and notes."""
-    own = particulars(" ".join(name_words(key)))
-    return bool(own) and own <= words and name_words(key)[-1] not in _ERROR_KEYS
+def _means(key: str, text: str) -> bool:
+    """Return True if a text has all words of a key, in any form, or its one word in two: `pay out`; no key of errors and
+    notes.
+    """
+    names = name_words(key)
+    own = particulars(" ".join(names))
+    in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")
+    return ((bool(own) and own <= particulars(text)) or in_two) and names[-1] not in _ERROR_KEYS
+
+
+_JOINED = 6
+"""Letters of a word that a text may write as two."""
 
 
 _ERROR_KEYS = frozenset({"error", "errors", "fault", "reason", "message", "note", "notes", "comment", "warning"})

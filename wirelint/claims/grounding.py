@@ -700,7 +700,11 @@ class Given:
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
         own = [one.value for one in self._stated if one.sentence is sentence]
-        given = Counter(value.unit for value in own if value.unit is not None and value not in self._new)
+        given = Counter(
+            value.unit
+            for value in own  # the 1 of `1 USD = 0.92 EUR` says nothing
+            if value.unit is not None and value not in self._new and value.readings != (1.0,)
+        )
         alike = Counter(value.unit for value in own)
         if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
             return False  # an item of a recipe; or computed from the value beside it

@@ -330,26 +330,33 @@ def added_rows(turn: Turn) -> Contradiction | None:
     for table in (table for text in turn.returned for table in tables(text)):
         for key in table[0].cells:
             cells = [_NAME.findall(str(row.cells.get(key)).casefold()) for row in table]
-            homes = [
-                next((at for at, cell in enumerate(cells) if name and set(name) <= set(cell)), None) for name in names
-            ]
+            homes = [next((at for at, cell in enumerate(cells) if _is_name_of(name, cell)), None) for name in names]
             strange = [number for number, home in enumerate(homes) if home is None]
             if len(lines) - len(strange) < _FEWEST_ITEMS - 1 or len(strange) != 1:
                 continue
             line, words = lines[strange[0]], names[strange[0]]
-            if not words or any(word in known or _PHRASES["total"].search(word) for word in words):
+            left = [row for at, row in enumerate(table) if at not in homes]
+            more = (
+                [] if left else [word for word in words if not word.isdigit()]
+            )  # all rows are told, and one thing more
+            if not words or any(word in known or _PHRASES["total"].search(word) for word in more or words):
                 continue
             if any(map(_PHRASES["labels"].search, words)):
                 continue
             lead = leads[strange[0]]
             rest = line["item"][lead.end() if lead is not None else 0 :]
-            left = [row for at, row in enumerate(table) if at not in homes]
-            if _DIGIT.search(rest) and not any(_has_numbers(row, rest) for row in left):
+            other = _DIGIT.search(rest) and not any(_has_numbers(row, rest) for row in left)
+            if other or (more and _DIGIT.search(line["item"])):
                 shown = " ".join(words)
                 return Contradiction(
                     *line.span("item"), f"no result and no message has {shown!r}: {turn.known[-1].shown}"
                 )
     return None
+
+
+def _is_name_of(words: Sequence[str], cell: Sequence[str]) -> bool:
+    """Return True if an item begins with words of a cell, or has all of two or more: "2 packs of green lentils, 500 g"."""
+    return bool(words) and (set(words) <= set(cell) or (len(cell) > 1 and set(cell) <= set(words)))
 
 
 def _has_numbers(row: Row, text: str) -> bool:

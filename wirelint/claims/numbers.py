@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
     MOST_DATA,
+    Datum,
     as_datum,
     data,
     derived_from,
@@ -18,7 +20,7 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Turn, is_unseen
 from wirelint.claims.grounding import MOST_STATED, is_bound, negates, particulars, stated, statements
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Value, values, without_moments
+from wirelint.claims.values import Value, unit_of, values, without_moments
 
 _PHRASES = lexicon.Phrases("grounding")
 
@@ -29,12 +31,15 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
     Units of bytes are not compared: a kilobyte may be 1000 or 1024 of them.
     """
     pool = [datum for text in turn.results for datum in data(text)]
+    told = values(turn.prose.masked)
     for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
         value, unit = one.value, one.value.unit
         if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
             continue
         alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
-        if any(datum.value.unit is None or datum.value.unit.dimension != unit.dimension for datum in alike):
+        if any(datum.value.unit is None for datum in alike):
+            continue
+        if any(not is_of_kind(value, datum.value) for datum in alike) and not _is_in_place(value, alike, pool, told):
             continue
         if any(equals(value, datum.value) for datum in pool) or is_said(value, turn.prose.masked, turn.told):
             continue
@@ -43,6 +48,17 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
             against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
             return Contradiction(*one.sentence.span, against)
     return None
+
+
+def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], told: Sequence[Value]) -> bool:
+    """Return True if a number of another dimension takes the place of the only one of its own, which is not told: "68 °C"
+    of `{"temp_c": 23.5, "humidity_pct": 68}`.
+    """
+    own = [datum for datum in pool if is_of_kind(value, datum.value)]
+    keys = {word for datum in alike for word in name_words(datum.column)}
+    if len(own) != 1 or any(unit_of(word) is value.unit for word in keys):
+        return False
+    return not any(equals(one, own[0].value) for one in told)
 
 
 def other_amount(turn: Turn) -> Contradiction | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.derivation import derived_from
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_telling, statements
 from wirelint.claims.rows import (
+    Clause,
     Named,
     NamedRow,
     Row,
@@ -26,6 +28,7 @@ from wirelint.claims.rows import (
     side_by_side,
     tables,
     times_of,
+    word_of_another,
     wrong_clause,
 )
 from wirelint.claims.states import opposite_state, pattern_of
@@ -39,6 +42,8 @@ _CLAUSE = re.compile(r"[^;；\n]+")
 def misplaced(turn: Turn) -> Contradiction | None:
     """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
+    if found := _unknown_in_enumeration(turn):
+        return found
     for text in good:
         for table in tables(text):
             if not table[0].names:
@@ -49,10 +54,10 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 or _all_alike(prose, table)
                 or _mixed(prose, parts)
                 or _listed_alike(prose, parts)
-                or _stated_in_turn(prose, parts)
+                or _stated_in_turn(prose, parts, table)
                 or _exchanged(prose, text, parts)
                 or _exchanged_times(prose, parts)
-                or _unknown_in_enumeration(turn, parts)
+                or _exchanged_names(prose, parts)
                 or wrong_clause(turn, good, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
@@ -105,6 +110,36 @@ def _exchanged_times(prose: Prose, parts: Sequence[Named]) -> Contradiction | No
     return None
 
 
+def _exchanged_names(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a clause that gives the names in one column to other rows: "QX 1 leaves from gate A, QX 2 from gate C".
+
+    A name of the column is behind each name of the rows, and each of them is once in the clause.
+    """
+    for part, found in parts:
+        told = [_Told(key, row.place, name) for _, row, name in found if (key := row.key_of(name)) is not None]
+        text = prose.text[slice(*part)]
+        if len(told) < 4 or any(_PHRASES[key].search(text) for key in ("relates", "negates", "compares")):
+            continue
+        for column in dict.fromkeys(one.key for one in told if one.key != told[0].key):
+            both = [one for one in told if one.key in (told[0].key, column)]
+            rows, cells = both[::2], both[1::2]
+            if {one.key for one in rows} != {told[0].key} or {one.key for one in cells} != {column}:
+                continue
+            own, others = [one.place for one in rows], [one.place for one in cells]
+            if own != others and sorted(own) == sorted(others) and len(set(own)) == len(own):
+                moved = next(one for one, place in zip(cells, own, strict=True) if one.place != place)
+                return Contradiction(*part, f"{moved.name!r} belongs to another row: {moved.place}/{column}")
+    return None
+
+
+class _Told(NamedTuple):
+    """A cell that a clause names: its key, the pointer of its row, and the name."""
+
+    key: str
+    place: str
+    name: str
+
+
 def _pieces(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
     """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
     cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
@@ -121,7 +156,8 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
         if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue
-        whole = [(row.names.index(name), row, name) for _, row, name in found if name in map(str, row.cells.values())]
+        cells = dict.fromkeys((number, row.place) for number, row in _cells_named(found))
+        whole = [(number, rows[place], rows[place].names[number]) for number, place in cells]
         columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
         if _PHRASES["negates"].search(clause) or any(len(places) > 1 for places in columns.values()):
             continue
@@ -135,6 +171,16 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)
     return None
+
+
+def _cells_named(found: Sequence[NamedRow]) -> Iterator[tuple[int, Row]]:
+    """Yield the cells that a clause names, by their columns: all of a cell, or two words, "Bo Dale" of "Dr. Bo Dale"."""
+    for _, row, name in found:
+        cells = [str(cell) for cell in row.cells.values()]
+        words = {other for _, one, other in found if one.place == row.place and other not in cells}
+        for number, cell in enumerate(row.names):
+            if cell in cells and (name == cell or (name in words and sum(holds(cell, one) for one in words) > 1)):
+                yield number, row
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
@@ -167,36 +213,44 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     return None
 
 
-def _stated_in_turn(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a piece between commas about one row that has the opposite state: "the gate is open, the door is open"."""
+def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Contradiction | None:
+    """Return a piece between commas about one row that has the opposite state, "the gate is open, the door is open", or
+    the word of another row."""
+    pieces = list(_between_commas(prose, parts))
+    for piece in pieces:
+        against = _opposite(piece.text, [piece.row]) or word_of_another(piece, table, pieces)
+        if against is not None:
+            return Contradiction(piece.start, piece.end, against)
+    return None
+
+
+def _between_commas(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
+    """Yield the pieces between commas about one row, of clauses that have commas."""
     for part, found in parts:
         cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
         for start, end in itertools.pairwise(cuts) if 2 < len(cuts) <= _MOST_PIECES else ():
-            rows = {row.place: row for span, row, _ in found if start <= span[0] and span[1] <= end}
+            inside = [(place, row) for place, row, _ in found if start <= place[0] and place[1] <= end]
             text = prose.text[start:end]
-            if len(rows) != 1 or _PHRASES["relates"].search(text) or pattern_of("except").search(text):
+            if len({row.place for _, row in inside}) != 1:
                 continue
-            if against := _opposite(text, rows.values()):
-                return Contradiction(start, end, against)
-    return None
+            if _PHRASES["relates"].search(text) is None and pattern_of("except").search(text) is None:
+                yield clause_of(prose, inside[0][1], (start, end), [place for place, _ in inside])
 
 
 _MOST_PIECES = 32
 _COMMA = re.compile(r"[,，、](?!\d)")
 
 
-def _unknown_in_enumeration(turn: Turn, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a full name that no text has, in an enumeration of names of rows: "Ann Bo, Cy Do and Ed Fo"."""
-    for part, found in parts:
-        known = {name.casefold() for _, _, name in found}
-        for listed in _ENUMERATED.finditer(turn.prose.text, *part):
+def _unknown_in_enumeration(turn: Turn) -> Contradiction | None:
+    """Return a full name that no text has, in an enumeration of names of the results: "Ann Bo, Cy Do and Ed Fo"."""
+    told, back = ("\n".join(texts).casefold() for texts in (turn.told, turn.results))
+    for sentence in statements(turn.prose):
+        for listed in _ENUMERATED.finditer(turn.prose.text, *sentence.span):
             names = _FULL_NAME.findall(listed[0])
-            strange = [name for name in names if name.casefold() not in known]
-            if len(names) - len(strange) < _FEWEST_NAMES or len(strange) != 1:
+            strange = [name for name in names if name.casefold() not in back]
+            if len(names) - len(strange) < _FEWEST_NAMES or len(strange) != 1 or strange[0].casefold() in told:
                 continue
-            if any(strange[0].casefold() in text.casefold() for text in (*turn.told, *turn.results)):
-                continue
-            return Contradiction(*part, f"no result and no message has {strange[0]!r}: {turn.good[-1].shown}")
+            return Contradiction(*sentence.span, f"no result and no message has {strange[0]!r}: {turn.known[-1].shown}")
     return None
 
 

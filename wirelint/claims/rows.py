@@ -59,6 +59,8 @@ _SHORT = 2
 """Letters of a name that is said with its kind."""
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
+_TELLING = 10
+"""Those from which on this holds if a table has one column of numbers."""
 _CLAUSE = re.compile(r"[^;；\n]+")
 TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _LETTER = re.compile(r"[^\W\d_]")
@@ -91,6 +93,10 @@ class Row(NamedTuple):
     names: tuple[str, ...]
     cells: Mapping[str, Json]
     place: str
+
+    def key_of(self, name: str) -> str | None:
+        """Return the key of the cell that a name is; None for a word of a name, and for a name by the row's own key."""
+        return next((key for key, cell in self.cells.items() if str(_name(key, cell)) == name), None)
 
 
 @remembered
@@ -137,8 +143,12 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
             yield _rows_of(objects, [f"{place}/{number}" for number in range(len(objects))])
     elif isinstance(document, dict) and depth < DEEPEST:
         named = {key: one for key, one in document.items() if isinstance(one, dict)}
-        if 1 < len(named) == len(document) <= MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
-            yield tuple(Row((" ".join(name_words(key)),), one, f"{place}/{key}") for key, one in named.items())
+        if 1 < len(named) <= MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
+            rows = _rows_of([*named.values()], [f"{place}/{key}" for key in named])
+            yield tuple(
+                row._replace(names=(" ".join(name_words(key)), *row.names))
+                for key, row in zip(named, rows, strict=True)
+            )
         if 1 < len(document) <= MOST_ROWS and all(str(one).casefold() in states() for one in document.values()):
             yield tuple(
                 Row((" ".join(name_words(key)),), {key: one}, f"{place}/{key}") for key, one in document.items()
@@ -227,7 +237,7 @@ def _is_naming(column: Sequence[Json]) -> bool:
     return len(texts) == len(column) == len({one.casefold() for one in texts})
 
 
-class _Clause(NamedTuple):
+class Clause(NamedTuple):
     """A part of a reply about one row, with blanks in place of the names."""
 
     row: Row
@@ -241,7 +251,7 @@ Named: TypeAlias = tuple[tuple[int, int], list[NamedRow]]
 """A part of a reply by its offsets, and the names of rows in it with theirs."""
 
 
-def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[_Clause]:
+def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the clauses of rows."""
     for part, found in parts:
         one_row = len({row.place for _, row, _ in found}) == 1
@@ -249,7 +259,7 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[_Clause]:
             yield clause_of(prose, inside[0][1], piece, [span for span, _, _ in inside])
 
 
-def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[_Clause]:
+def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the text behind each name, up to the next one."""
     for part, found in parts:
         ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
@@ -325,12 +335,12 @@ def places(text: str, name: str) -> Iterator[tuple[int, int]]:
         start = text.find(name, end)
 
 
-def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> _Clause:
+def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tuple[int, int]]) -> Clause:
     start, end = span
     text = prose.text[start:end]
     for first, last in ((first - start, last - start) for first, last in names if start <= first and last <= end):
         text = f"{text[:first]}{' ' * (last - first)}{text[last:]}"
-    return _Clause(row, start, end, text)
+    return Clause(row, start, end, text)
 
 
 def wrong_clause(
@@ -338,7 +348,7 @@ def wrong_clause(
     good: Sequence[str],
     text: str,
     table: Sequence[Row],
-    clauses: Sequence[_Clause],
+    clauses: Sequence[Clause],
     *,
     by_key: bool = False,
 ) -> Contradiction | None:
@@ -366,7 +376,7 @@ def wrong_clause(
             _value_of_another(clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
-            or _word_of_another(clause, table, clauses)
+            or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause)
             or _field_of_another(clause, table)
@@ -376,7 +386,7 @@ def wrong_clause(
     return None
 
 
-def _is_of_mean(prose: Prose, clause: _Clause) -> bool:
+def _is_of_mean(prose: Prose, clause: Clause) -> bool:
     """Return True if a sentence is about a mean before it comes to a clause: the reply chooses the rows that it is of."""
     start = max((one.start for one in prose.sentences if one.start <= clause.start), default=0)
     return _PHRASES["mean"].search(prose.masked, start, clause.start) is not None
@@ -417,7 +427,7 @@ def own_data(row: Row, text: str) -> list[Datum]:
 
 
 def _value_of_another(
-    clause: _Clause,
+    clause: Clause,
     text: str,
     asked: Sequence[Datum],
     texts: Sequence[str],
@@ -464,9 +474,11 @@ def _value_of_another(
         alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
         columns = {datum.column for datum in alike} - {"#"}
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
+        if not telling and abs(value.readings[0]) >= _TELLING and len({one.column for one in pool} - {"#"}) == 1:
+            telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
         if columns and not related:
             same = (datum for datum in lacking if datum.column in columns)
-            mine = next((datum for datum in same if telling or _is_beside_key(value, datum, clause.text)), None)
+            mine = next((datum for datum in same if telling or is_beside_key(value, datum.column, clause.text)), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
@@ -544,17 +556,17 @@ def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
         alike = is_of_kind(value, datum.value) or value.unit is None or datum.value.unit is None
         return alike and one < _ALIKE * other < _ALIKE**2 * one
-    return _is_beside_key(value, datum, text)
+    return is_beside_key(value, datum.column, text)
 
 
-def _is_beside_key(value: Value, datum: Datum, text: str) -> bool:
-    """Return True if a word of the key of a datum is near a value: `pulse 64`."""
+def is_beside_key(value: Value, key: str, text: str) -> bool:
+    """Return True if a word of a key is near a value: `pulse 64`."""
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
-    words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(datum.column))
+    words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(key))
     return any(len(word) > 3 and word in near and unit_of(word) is None for word in words)
 
 
-def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
+def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
     """Return why a date of a clause contradicts its row.
 
     `given`: the dates from which it may follow; `everywhere`: those of the conversation.
@@ -576,7 +588,7 @@ def _date_of_another(clause: _Clause, table: Sequence[Row], given: GivenDates, e
     return None
 
 
-def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], everywhere: GivenDates) -> str | None:
+def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], everywhere: GivenDates) -> str | None:
     """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
 
     The clause has all times of the row but one, and another one in its place.
@@ -595,7 +607,7 @@ def _time_of_another(prose: Prose, clause: _Clause, clauses: Sequence[_Clause], 
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
 
-def _told_times(prose: Prose, clause: _Clause) -> set[int]:
+def _told_times(prose: Prose, clause: Clause) -> set[int]:
     """Return the times of day of a clause, with those that name the row."""
     return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
 
@@ -611,7 +623,7 @@ def _is_elsewhere(date: Date, everywhere: GivenDates, table: Sequence[Row]) -> b
     return count > sum(date.agrees(other) for cell in cells for other in dates(cell))
 
 
-def _word_of_another(clause: _Clause, table: Sequence[Row], clauses: Sequence[_Clause]) -> str | None:
+def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clause]) -> str | None:
     if _PHRASES["negates"].search(clause.text):
         return None
     for key, own in clause.row.cells.items():
@@ -642,13 +654,13 @@ def _says(text: str, word: str) -> bool:
     return lists(text, word) or re.search(is_so, text) is not None
 
 
-def _state_of_clause(clause: _Clause) -> str | None:
+def _state_of_clause(clause: Clause) -> str | None:
     if pattern_of("all").search(clause.text) and pattern_of("except").search(clause.text):
         return None  # "all are healthy except crane-b"
     return opposite_state(clause.text, clause.row.cells, clause.row.place)
 
 
-def _code_of_key(clause: _Clause) -> str | None:
+def _code_of_key(clause: Clause) -> str | None:
     """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A.
 
     A code has a digit or capitals only, and the other one has digits and capitals at the same places.
@@ -671,7 +683,7 @@ def _form_of_code(code: str) -> str:
     return re.sub(r"[A-Z]", "A", _DIGIT.sub("9", code))
 
 
-def _field_of_another(clause: _Clause, table: Sequence[Row]) -> str | None:
+def _field_of_another(clause: Clause, table: Sequence[Row]) -> str | None:
     """Return why the only time of a clause is that of another field than the one that it names: `hora prevista`."""
     fields = [(row, cell) for row in table for cell in row.cells.values() if len(row.cells) == 1]
     told = {clock.minutes for clock in clocks(clause.text)}

@@ -70,7 +70,8 @@ def _states_of(key: str, cell: Json) -> set[_State]:
         found = {state for word in name_words(key) for state in states().get(word, ())}
         return {(pair, side if cell else 1 - side) for pair, side in found}
     if isinstance(cell, (int, float)):
-        return {(pair, int(cell > 0)) for word in name_words(key) for pair in _measured().get(word, ())}
+        above = (state for word in name_words(key) for state in _measured().get(word, ()))
+        return {(pair, side if cell > 0 else 1 - side) for pair, side in above}
     if not isinstance(cell, str):
         return set()
     words = cell.casefold().replace("_", " ")
@@ -79,13 +80,14 @@ def _states_of(key: str, cell: Json) -> set[_State]:
 
 
 @cache
-def _measured() -> dict[str, list[int]]:
-    """Return the pairs of states that a number may mean, by a word of its key: `delay_min`."""
-    pairs: dict[str, list[int]] = {}
+def _measured() -> dict[str, list[_State]]:
+    """Return the states that a number above zero means, by a word of its key: `delay_min`, `units_left`."""
+    above: dict[str, list[_State]] = {}
     for number, pair in enumerate(_POLARITY["pair"]):
-        for word in pair.get("measured", "").split():
-            pairs.setdefault(word, []).append(number)
-    return pairs
+        for side, key in enumerate(("counted", "measured")):
+            for word in pair.get(key, "").split():
+                above.setdefault(word, []).append((number, side))
+    return above
 
 
 _ADJECTIVE = re.compile(

@@ -79,13 +79,14 @@ def _units() -> tuple[dict[str, Unit], dict[str, float]]:
     scales: dict[str, float] = {}
     for dimension, rows in lexicon.load("units").items():
         for name, (factor, offset, spellings) in rows.items():
+            unit = Unit(name, dimension, factor, offset)  # one for all spellings: units are compared by identity
             for spelled in spellings.split():
                 key = spelled.replace("_", " ")
                 key = key if len(key) <= 2 else key.lower()
                 if dimension == "scale":
                     scales[key] = factor
                 else:
-                    units[key] = Unit(name, dimension, factor, offset)
+                    units[key] = unit
     return units, scales
 
 
