@@ -11,6 +11,7 @@ import itertools
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
@@ -46,7 +47,7 @@ from wirelint.claims.listings import added_items, added_names, added_rows, mixed
 from wirelint.claims.numbers import other_amount, other_version, substituted, wrong_unit
 from wirelint.claims.row_checks import misplaced
 from wirelint.claims.rows import Row, holds, is_beside_key, tables
-from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, states
+from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
 from wirelint.history.handed_back import handed_back
@@ -399,7 +400,9 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
     given = Given(turn.request, [], turn.prose)
     said = stated(turn.prose) if lacking else []
     for sentence in statements(turn.prose) if lacking else ():
-        held = next(((key, fact) for key, fact in lacking if _means(key, sentence.masked)), None)
+        is_cause = _PHRASES["because"].search(sentence.masked) is not None and len(given.new_words(sentence)) > 1
+        means = partial(_means, text=sentence.masked, is_cause=is_cause)
+        held = next((one for one in lacking if means(one[0])), None)
         if held is None or negates(sentence):
             continue
         beside = [
@@ -408,8 +411,12 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
             if one.sentence is sentence and is_beside_key(one.value, held[0], turn.prose.masked)
         ]
         pool = [datum for fact in turn.known for datum in data(fact.result.text)] if beside else []
-        if given.has_news(sentence, names=False) or not all(
-            is_said(one, turn.prose.masked, [*turn.told, *turn.results]) or is_computed(one, pool) for one in beside
+        if (
+            is_cause
+            or given.has_news(sentence, names=False)
+            or not all(
+                is_said(one, turn.prose.masked, [*turn.told, *turn.results]) or is_computed(one, pool) for one in beside
+            )
         ):
             return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
     return None
@@ -420,11 +427,13 @@ _NOT_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*(?!null\b|\s)')
 """The key of a value that another row may lack."""
 
 
-def _means(key: str, text: str) -> bool:
+def _means(key: str, text: str, *, is_cause: bool) -> bool:
     """Return True if a text has all words of a key, in any form, or its one word in two: `pay out`; no key of errors and
-    notes.
+    notes. `is_cause`: the text gives a cause, as the key of a reason does.
     """
     names = name_words(key)
+    if names[-1] in ("reason", "cause"):
+        return is_cause
     own = particulars(" ".join(names))
     in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")
     return ((bool(own) and own <= particulars(text)) or in_two) and names[-1] not in _ERROR_KEYS
@@ -608,6 +617,25 @@ def altered_codes(turn: Turn) -> Contradiction | None:
     return None
 
 
+def hidden_failures(turn: Turn) -> Contradiction | None:
+    """Return "all five files were uploaded" where the result has some that failed: `"failed": [{"file": "a.pdf", …}]`."""
+    text = turn.prose.masked
+    failed = [(fact, one) for fact in turn.good for one in _FAILED_SOME.findall(fact.result.text[:LONGEST])]
+    if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
+        return None
+    for sentence in statements(turn.prose):
+        done = pattern_of("all").search(sentence.masked) and _PHRASES["acted"].search(sentence.masked)
+        if done and (not negates(sentence) or _NO_FAULT.search(sentence.masked)):
+            return Contradiction(*sentence.span, f"some failed: {failed[0][0].shown}")
+    return None
+
+
+_FAILED_SOME = re.compile(
+    r"(?i)\"(?:failed|failures|errors|rejected|not_(?:sent|uploaded|processed))\"\s*:\s*(?:\[\s*[\"{]|[1-9])"
+)
+_NO_FAULT = lexicon.Phrases("grounding").pattern("no_fault")
+
+
 def dry_runs(turn: Turn) -> Contradiction | None:
     """Return a report of a finished action if its result says that it was only tried: `"dry_run": true`."""
     tried = [fact for fact in turn.good if _TRIED.search(fact.result.text[:LONGEST])]
@@ -647,7 +675,15 @@ def contradictions(
     checks = [denied_hits, empty_places]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
-    checks += [miscounted_states, more_than_rows, wrong_counts, false_test_reports, dry_runs, _wrong_argument]
+    checks += [
+        miscounted_states,
+        more_than_rows,
+        wrong_counts,
+        false_test_reports,
+        dry_runs,
+        hidden_failures,
+        _wrong_argument,
+    ]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None

@@ -265,10 +265,12 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
 
 def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum]) -> bool:
     columns = Counter(datum.column for datum in known)
+    is_money = value.unit is not None and value.unit.dimension in MONEY  # amounts often have their currency elsewhere
     kind = [
         datum
         for datum in known
-        if is_of_kind(value, datum.value) or (datum.value.unit is None and columns[datum.column] >= _COLUMN)
+        if is_of_kind(value, datum.value)
+        or (datum.value.unit is None and (is_money or columns[datum.column] >= _COLUMN))
     ]
     exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
     for column in {datum.column for datum in kind} | {None}:

@@ -575,7 +575,9 @@ def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:
     acting = any(fact.able.shell or fact.able.kinds - {"search", "read"} for fact in failed)
     unknown = any(not fact.able.kinds for fact in failed)
     acting = acting or (unknown and len(particulars(prose.text) & particulars(words)) > 1)
-    return acting and len(prose.text) <= LONGEST_REPORT and not any(sentence.question for sentence in prose.sentences)
+    asks = any(sentence.question for sentence in prose.sentences)
+    at_once = _PHRASES["done_at_once"].search(prose.masked) is not None  # "Done! Anything else?"
+    return acting and len(prose.text) <= LONGEST_REPORT and (at_once or not asks)
 
 
 def numbers_of_things(text: str) -> Iterator[str]:

@@ -47,6 +47,7 @@ from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
+_RULE = re.compile(r"[\s|:-]+")
 _SMALL_MARKER = re.compile(r"\s*\d[.)]")
 _FEWEST_ITEMS = 3
 _HEAD = 2
@@ -322,6 +323,8 @@ def added_rows(turn: Turn) -> Contradiction | None:
     Its numbers are those of no row that the list leaves out: such a row may have another name in the reply.
     """
     lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
+    if rule := next((at for at, line in enumerate(lines) if _RULE.fullmatch(line[0])), None):
+        del lines[rule - 1 : rule + 1]  # the heading of a table
     if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order) or _PHRASES["plans"].search(turn.order):
         return None
     known = "\n".join([*turn.told, *turn.results]).casefold()

@@ -154,18 +154,18 @@ def _figures(amount: float) -> str:
 
 
 def other_version(turn: Turn) -> Contradiction | None:
-    """Return the only version of a reply if the results have others, of which it has none: `4.12.2` beside `4.2.11`."""
+    """Return the only version of a reply that no text has, if it leaves out one of a result: `4.12.2` for `4.2.11`."""
     told = [*_VERSION.finditer(turn.prose.text)]
     held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
-    if not held or len({one[0] for one in told}) != 1:
-        return None
-    if any(told[0][0] in text for text in (*turn.told, *turn.results)):
+    unknown = [one for one in told if not any(one[0] in text for text in (*turn.told, *turn.results))]
+    left = held - {one[0] for one in told}
+    if not left or len({one[0] for one in unknown}) != 1 or (len(told) > 1 and len(left) == len(held)):
         return None
     for sentence in statements(turn.prose):
-        before = sentence.masked[: max(told[0].end() - sentence.start, 0) + _NEGATED_WITHIN]
-        inside = sentence.start <= told[0].start() < sentence.end
+        before = sentence.masked[: max(unknown[0].end() - sentence.start, 0) + _NEGATED_WITHIN]
+        inside = sentence.start <= unknown[0].start() < sentence.end
         if inside and not _PHRASES["negates"].search(before):
-            return Contradiction(*sentence.span, f"the results have {min(held)!r}: {turn.good[-1].shown}")
+            return Contradiction(*sentence.span, f"the results have {min(left)!r}: {turn.good[-1].shown}")
     return None
 
 

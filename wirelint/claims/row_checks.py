@@ -153,6 +153,7 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     Each column is in the clause with one row. With several values the clause is a list of rows.
     """
     for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
+        found = _of_one_row_each(found)
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
         if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue
@@ -171,6 +172,16 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)
     return None
+
+
+def _of_one_row_each(found: Sequence[NamedRow]) -> list[NamedRow]:
+    """Return the names in a clause with one row each: of several rows with a name, one that has other names there."""
+    rows: dict[str, list[str]] = {}
+    for _, row, name in found:
+        rows.setdefault(name, []).append(row.place)
+    sure = {places[0] for places in rows.values() if len(set(places)) == 1}
+    home = {name: next((place for place in places if place in sure), places[0]) for name, places in rows.items()}
+    return [one for one in found if one[1].place == home[one[2]]]
 
 
 def _cells_named(found: Sequence[NamedRow]) -> Iterator[tuple[int, Row]]:

@@ -255,8 +255,19 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the clauses of rows."""
     for part, found in parts:
         one_row = len({row.place for _, row, _ in found}) == 1
+        if not one_row and any(_COMPARED.search(prose.text, part[0], start) for (start, _), _, _ in found):
+            continue  # "38 minutes more than the scooter, but only €2.30": what follows is about the first row
+        first = found[0][1].key_of(found[0][2])
+        found = [one for one in found if one_row or one[1].key_of(one[2]) in (None, first)]
         for piece, inside in [(part, found)] if one_row else _stretches(prose.text, part, found):
             yield clause_of(prose, inside[0][1], piece, [span for span, _, _ in inside])
+
+
+_COMPARED = re.compile(
+    r"(?i)\b(?:than|als|que|do que|di|rispetto a|dan|än|end|niż|чем|decât|mint)\s+"
+    r"(?:(?:the|der|die|das|dem|den|l[aeo]s?|il|a|o|as|os|el|de|het|det)\s+)?\Z"
+)
+"""What stands right before the name of a row to which another one is compared."""
 
 
 def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
@@ -537,7 +548,8 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
 
 def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
     """Return True if a value is what a datum is more or less than a number of the user: "9.5 kg are left"."""
-    pairs = ((mine.value, one.value) for mine in own for one in asked if is_of_kind(value, mine.value))
+    terms = [one for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
+    pairs = ((mine.value, one.value) for mine in own for one in terms if is_of_kind(value, mine.value))
     goal = abs(value.readings[0])
     return any(same(goal, abs(mine.readings[0] - one.readings[0]), value.step / 2) for mine, one in pairs)
 

@@ -154,7 +154,8 @@ def _flag_in(text: str, key: str) -> re.Match[str] | None:
     words = [word for word in name_words(key) if len(word) >= _SHORTEST_STATE]
     if not words or not states().keys().isdisjoint(name_words(key)) or not _roots(words) <= particulars(text):
         return None
-    return next((one for one in _LONG_WORD.finditer(text) if _roots([one[0]]) <= _roots(words)), None)
+    found = [one for one in _LONG_WORD.finditer(text) if _roots([one[0]]) <= _roots(words)]
+    return next((one for one in found if _is_denied(text, one)), found[0] if found else None)
 
 
 def _roots(words: Iterable[str]) -> frozenset[str]:

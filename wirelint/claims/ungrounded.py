@@ -87,12 +87,20 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in prose.sentences if finders else ():
+        if _TIME_ZONE.search(sentence.masked):
+            continue  # which a model knows
         found = _finder_for(sentence, finders, given, asked_for, at_once)
         if found is None and needs_tool and given.has_measure(sentence):
             found = finders[0]
         if found is not None and not sentence.question and is_about_this_case(sentence) and not _defines(sentence):
             return sentence, found.tool
     return None
+
+
+_TIME_ZONE = re.compile(
+    r"\b(?:UTC|GMT)\b|(?i:\b(?:time zones?|daylight (?:saving )?time|zeitzonen?|fuseaux? horaires?|husos? horarios?|fusi? orari[oi]?"
+    r"|fusos? horários?|tijdzones?|stref[ay] czasow|часов\w+ пояс|saat dilim)|时区|時差|시차)"
+)
 
 
 def _defines(sentence: Sentence) -> bool:

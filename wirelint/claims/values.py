@@ -117,7 +117,7 @@ def _lead() -> re.Pattern[str]:
     signs = "|".join(re.escape(key) for key in units if not key[0].isalnum() and key[0] != "°" and key[0] not in "%％")
     codes = "|".join(sorted(key.upper() for key in units if len(key) == 3 and key.isalpha() and units[key].name == key))
     return re.compile(
-        rf"{_BEFORE}(?P<lead>(?:{signs}|R\$|C\$|A\$|US\$|(?:{codes})(?=[{_SPACE}]))[{_SPACE}]?)?(?P<sign>[-−])?\Z"
+        rf"{_BEFORE}(?P<lead>(?:{signs}|R\$|C\$|A\$|US\$|(?:{codes}|yüzde)(?=[{_SPACE}]))[{_SPACE}]?)?(?P<sign>[-−])?\Z"
     )
 
 
