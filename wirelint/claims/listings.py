@@ -344,17 +344,24 @@ def added_rows(turn: Turn) -> Contradiction | None:
             )  # all rows are told, and one thing more
             if not words or any(word in known or _PHRASES["total"].search(word) for word in more or words):
                 continue
-            if any(map(_PHRASES["labels"].search, words)):
+            if any(_PHRASES[key].search(word) for key in ("labels", "mean") for word in words):
                 continue
             lead = leads[strange[0]]
             rest = line["item"][lead.end() if lead is not None else 0 :]
             other = _DIGIT.search(rest) and not any(_has_numbers(row, rest) for row in left)
-            if other or (more and _DIGIT.search(line["item"])):
+            if other or (more and _DIGIT.search(line["item"]) and not _follows_from(turn, line["item"])):
                 shown = " ".join(words)
                 return Contradiction(
                     *line.span("item"), f"no result and no message has {shown!r}: {turn.known[-1].shown}"
                 )
     return None
+
+
+def _follows_from(turn: Turn, item: str) -> bool:
+    """Return True if an item has values, and all of them follow from the results: "Together 59.1 kg"."""
+    told = [value for value in without_moments(item) if is_telling(value, item)]
+    pool = [datum for text in turn.returned for datum in data(text)] if told else []
+    return bool(told) and all(derived_from(value, pool) or is_computed(value, pool) for value in told)
 
 
 def _is_name_of(words: Sequence[str], cell: Sequence[str]) -> bool:

@@ -98,8 +98,8 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
 
 
 _TIME_ZONE = re.compile(
-    r"\b(?:UTC|GMT)\b|(?i:\b(?:time zones?|daylight (?:saving )?time|zeitzonen?|fuseaux? horaires?|husos? horarios?|fusi? orari[oi]?"
-    r"|fusos? horários?|tijdzones?|stref[ay] czasow|часов\w+ пояс|saat dilim)|时区|時差|시차)"
+    r"\b(?:UTC|GMT)\b|(?i:\b(?:time zones?|daylight (?:saving )?time|zeitzonen?|fuseaux? horaires?|husos? horarios?"
+    r"|fus[io] orari[oi]?|fusos? horários?|tijdzones?|stref[ay] czasow|часов\w+ пояс|saat dilim)|时区|時差|시차)"
 )
 
 
