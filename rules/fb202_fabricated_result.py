@@ -33,10 +33,10 @@ class FabricatedResult(Rule):
     a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
     takes the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, an item of a list
     that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a value against
-    `"payout": null`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, a value, date, time,
-    word or state of another row in a clause that names one row of a list, one of several objects by name, or one of
-    several calls of a tool, a report that admits no failure although every result is an error or an action failed in
-    the end, another count, test outcome or argument.
+    `"payout": null`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, a value, name, date,
+    time, word or state of another row in a clause that names one row of a list, one of several objects by name, or one
+    of several calls of a tool, a report that admits no failure although every result is an error, an action failed in
+    the end, or a part failed (`"failed": […]`), another count, test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"

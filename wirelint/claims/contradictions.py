@@ -432,7 +432,7 @@ def _means(key: str, text: str, *, is_cause: bool) -> bool:
     notes. `is_cause`: the text gives a cause, as the key of a reason does.
     """
     names = name_words(key)
-    if names[-1] in ("reason", "cause"):
+    if names[-1:] in (["reason"], ["cause"]):
         return is_cause
     own = particulars(" ".join(names))
     in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")

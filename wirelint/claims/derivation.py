@@ -272,7 +272,8 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
         if is_of_kind(value, datum.value)
         or (datum.value.unit is None and (is_money or columns[datum.column] >= _COLUMN))
     ]
-    exact = step / 2 if any(datum.value.tolerance < step for datum in kind) else 0.0
+    converted = (datum.value.unit not in (None, value.unit) for datum in kind)
+    exact = step / 2 if any(converted) or any(datum.value.tolerance < step for datum in kind) else 0.0
     for column in {datum.column for datum in kind} | {None}:
         own = [_amount_for(value, datum) for datum in kind if column in (None, datum.column)]
         whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()

@@ -708,9 +708,12 @@ class Given:
             if value.unit is not None and value not in self._new and value.readings != (1.0,)
         )
         alike = Counter(value.unit for value in own)
-        if sentence.bullet or any(alike[unit] <= 2 * count for unit, count in given.items()):
+        new = [value for value in own if value in self._new]
+        is_price = any(value.unit is not None and value.unit.dimension in MONEY for value in new)
+        is_price = is_price and not any(unit.dimension in MONEY for unit in given)
+        if sentence.bullet or (not is_price and any(alike[unit] <= 2 * count for unit, count in given.items())):
             return False  # an item of a recipe; or computed from the value beside it
-        own = [value for value in own if value in self._new]
+        own = new
         own = [value for value in own if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
         return any(
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None

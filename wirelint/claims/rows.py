@@ -131,7 +131,12 @@ def side_by_side(known: Sequence[Fact]) -> Iterator[str]:
             for texts in zip(*((f.arguments, f.result.text) for f in facts), strict=True)
         )
         pairs = list(zip(sent, back, strict=True)) if 1 < len(facts) <= MOST_ROWS else []
-        rows = [{**one, **two} for one, two in pairs if isinstance(one, dict) and isinstance(two, dict)]
+        thing = " ".join(name_words(facts[0].able.tool.name)[-1:])  # the `A` of `kiln({"id": "A"})` is kiln A
+        rows = [
+            {thing if key == "id" else key: cell for key, cell in {**one, **two}.items()}
+            for one, two in pairs
+            if isinstance(one, dict) and isinstance(two, dict)
+        ]
         if rows and len(rows) == len(facts) and not any(fact.outcome.error for fact in facts):
             yield json.dumps(rows)
 
@@ -222,7 +227,7 @@ def _key_names(key: str) -> tuple[str, ...]:
 
 def _name(key: str, cell: Json) -> Json:
     """Return what may name a row: a text, `field B` of `"field": "B"`, or the number of a thing: `"batch_id": 2208`."""
-    if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii():
+    if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii() and (cell.isalpha() or cell.isdigit()):
         return " ".join((*name_words(key)[-1:], cell))
     is_id = isinstance(cell, int) and cell >= _LARGE and _PHRASES["names_only"].search(key) is not None
     return f"{cell}" if is_id else cell
@@ -669,7 +674,14 @@ def _says(text: str, word: str) -> bool:
 def _state_of_clause(clause: Clause) -> str | None:
     if pattern_of("all").search(clause.text) and pattern_of("except").search(clause.text):
         return None  # "all are healthy except crane-b"
-    return opposite_state(clause.text, clause.row.cells, clause.row.place)
+    name = _BLANKS.search(clause.text)
+    cuts = _SECOND_CLAUSE.finditer(clause.text, 0, name.start()) if name is not None else ()
+    start = max((cut.end() for cut in cuts), default=0)  # "it is not free, and crane-b is": the first one is another
+    return opposite_state(clause.text[start:], clause.row.cells, clause.row.place)
+
+
+_BLANKS = re.compile(r" {3,}")
+_SECOND_CLAUSE = re.compile(r", (?:and|und|et|y|e|en|och|og|i|и|а|ve) ")
 
 
 def _code_of_key(clause: Clause) -> str | None:

@@ -55,7 +55,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
     words = last_words(request)
     if not words or len(words) > LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
         return None
-    if is_unseen(request) or asks_about_calls(request):
+    if is_unseen(request) or asks_about_calls(request) or _PHRASES["asks_meaning"].search(words):
         return None
     if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
         return None

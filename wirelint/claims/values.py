@@ -115,7 +115,8 @@ def _lead() -> re.Pattern[str]:
     """Return the form of what is before the digits of a value, up to them: `US$ -`."""
     units = _units()[0]
     signs = "|".join(re.escape(key) for key in units if not key[0].isalnum() and key[0] != "°" and key[0] not in "%％")
-    codes = "|".join(sorted(key.upper() for key in units if len(key) == 3 and key.isalpha() and units[key].name == key))
+    money = (key for key, unit in units.items() if unit.name == unit.dimension != "percent")
+    codes = "|".join(sorted(key.upper() for key in money if len(key) == 3 and key.isascii() and key.isalpha()))
     return re.compile(
         rf"{_BEFORE}(?P<lead>(?:{signs}|R\$|C\$|A\$|US\$|(?:{codes}|yüzde)(?=[{_SPACE}]))[{_SPACE}]?)?(?P<sign>[-−])?\Z"
     )
