@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import orjson
@@ -172,3 +172,25 @@ def with_strings(value: Json, made: Callable[[str], Json], name: Callable[[str],
 def common_length(one: str, other: str) -> int:
     """Return the length of the common beginning of two texts."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+# --- narrowing ---------------------------------------------------------------------------------------------------------
+
+
+def text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def number(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def mapping(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
+    """Return the objects of an array with their positions."""
+    if not isinstance(value, list):
+        return ()
+    return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]

@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from wirelint.addon.otlp import Telemetry
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
+_PAUSE_BEFORE_WARM_UP = 0.5
+"""Seconds after the start: a command that waits for the proxy starts before the patterns are compiled."""
 _MOST_OPEN = 4096
 """Exchanges in progress; above it the oldest ends unread."""
 
@@ -146,7 +148,9 @@ class Inspector:
         if self.settings is not None:
             self.ui.serve(self.settings.dashboard)
             shipped_rules = [rule for rule in self.settings.rules if rule.case_file.parent == shipped("rules")]
-            threading.Thread(target=self._warm_up, args=(shipped_rules,), name="wirelint-start", daemon=True).start()
+            timer = threading.Timer(_PAUSE_BEFORE_WARM_UP, self._warm_up, args=(shipped_rules,))
+            timer.daemon = True
+            timer.start()
 
     def _warm_up(self, rules: Sequence[Rule]) -> None:
         with self.failures.caught("compiling the patterns"):

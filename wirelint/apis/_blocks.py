@@ -18,19 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from wirelint.apis.reading import (
-    ReplyReader,
-    ReplyWriter,
-    lists_parts,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    role_of,
-    stated_reason,
-    text,
-    words_of,
-)
+from wirelint.apis.reading import ReplyReader, ReplyWriter, lists_parts, misshapen, role_of, stated_reason, words_of
 from wirelint.apis.writing import (
     MADE,
     BodyWriter,
@@ -46,6 +34,7 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.model import Json, Kind, Message, Part, Role, Text
 from wirelint.wire.aws_eventstream import looks_like_messages
 

@@ -26,14 +26,10 @@ from wirelint.apis.reading import (
     ReplyWriter,
     error_of,
     index_of,
-    mapping,
-    mappings,
-    number,
     refusal_of,
     result_text,
     role_of,
     stated_reason,
-    text,
     tool_choice,
 )
 from wirelint.apis.writing import (
@@ -63,6 +59,7 @@ from wirelint.events import (
     StreamViolation,
     Usage,
 )
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.model import (
     Arguments,
     FaultKind,

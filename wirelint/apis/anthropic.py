@@ -35,14 +35,10 @@ from wirelint.apis.reading import (
     ApiSpec,
     error_of,
     is_conversation,
-    mapping,
-    mappings,
     misshapen_text,
-    number,
     refusal_of,
     result_text,
     stated_reason,
-    text,
     tool_choice,
 )
 from wirelint.events import (
@@ -56,6 +52,7 @@ from wirelint.events import (
     StreamViolation,
     part_of,
 )
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,

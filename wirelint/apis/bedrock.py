@@ -31,20 +31,10 @@ from wirelint.apis._blocks import (
     only,
     read_messages,
 )
-from wirelint.apis.reading import (
-    ApiSpec,
-    compact,
-    error_of,
-    mapping,
-    mappings,
-    misshapen_text,
-    number,
-    result_text,
-    text,
-    tool_choice,
-)
+from wirelint.apis.reading import ApiSpec, compact, error_of, misshapen_text, result_text, tool_choice
 from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, part_of
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,

@@ -21,16 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis._blocks import CONTENT, BlockReader, BlockStreamWriter, Key, WireEvent, is_inside, nested, only
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import (
-    ApiSpec,
-    error_of,
-    is_conversation,
-    mapping,
-    mappings,
-    misshapen_text,
-    number,
-    text,
-)
+from wirelint.apis.reading import ApiSpec, error_of, is_conversation, misshapen_text
 from wirelint.apis.traits import own_word
 from wirelint.apis.writing import (
     MADE,
@@ -56,6 +47,7 @@ from wirelint.events import (
     Start,
     Usage,
 )
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
 

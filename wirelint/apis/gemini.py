@@ -36,14 +36,10 @@ from wirelint.apis.reading import (
     error_of,
     index_of,
     lists_parts,
-    mapping,
-    mappings,
     misshapen,
     misshapen_text,
-    number,
     or_other,
     role_of,
-    text,
 )
 from wirelint.events import (
     Close,
@@ -58,7 +54,7 @@ from wirelint.events import (
     StreamViolation,
     part_of,
 )
-from wirelint.jsonvalues import decode_json
+from wirelint.jsonvalues import decode_json, mapping, mappings, number, text
 from wirelint.model import (
     Json,
     Kind,

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from wirelint.apis.reading import ReplyWriter, index_of, mapping, mappings, text
+from wirelint.apis.reading import ReplyWriter, index_of
 from wirelint.apis.writing import (
     MADE,
     BodyWriter,
@@ -35,6 +35,7 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import Close, Delta, Done, Event, Finish, Frame, Start, Usage
+from wirelint.jsonvalues import mapping, mappings, text
 from wirelint.model import Arguments, Json
 
 

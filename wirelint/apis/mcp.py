@@ -23,9 +23,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter, mapping, mappings, text
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter
 from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
-from wirelint.jsonvalues import decode_json
+from wirelint.jsonvalues import decode_json, mapping, mappings, text
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Message, Request
 

@@ -28,19 +28,7 @@ from functools import partial
 from typing import TypeAlias
 
 from wirelint.apis._choices import read_chat
-from wirelint.apis.reading import (
-    ApiSpec,
-    ReplyReader,
-    ReplyWriter,
-    error_of,
-    mapping,
-    mappings,
-    misshapen,
-    number,
-    stated_reason,
-    text,
-    words_of,
-)
+from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter, error_of, misshapen, stated_reason, words_of
 from wirelint.apis.writing import (
     MADE,
     BodyWriter,
@@ -65,6 +53,7 @@ from wirelint.events import (
     Start,
     Usage,
 )
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Text
 
 _COUNTS = ("prompt_eval_count", "eval_count")

@@ -34,16 +34,13 @@ from wirelint.apis.reading import (
     compact,
     is_conversation,
     lists_parts,
-    mapping,
-    mappings,
     misshapen,
-    number,
     stated_reason,
-    text,
     words_of,
 )
 from wirelint.apis.writing import MADE, same, set_or_drop, text_of
 from wirelint.events import CallUpdate, Delta, Event, Finish, Start
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind
 

@@ -26,21 +26,10 @@ from wirelint.apis._choices import (
     ChoiceWriter,
     read_chat,
 )
-from wirelint.apis.reading import (
-    DONE,
-    ApiSpec,
-    ReplyReader,
-    ReplyWriter,
-    error_of,
-    mapping,
-    mappings,
-    misshapen_text,
-    number,
-    stated_reason,
-    text,
-)
+from wirelint.apis.reading import DONE, ApiSpec, ReplyReader, ReplyWriter, error_of, misshapen_text, stated_reason
 from wirelint.apis.writing import BodyWriter, finish_of, frame_document, framed, groups, same, text_of, with_other_lines
 from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
 

@@ -29,13 +29,9 @@ from wirelint.apis.reading import (
     compact,
     error_of,
     lists_parts,
-    mapping,
-    mappings,
     misshapen,
     misshapen_text,
-    number,
     role_of,
-    text,
     tool_choice,
 )
 from wirelint.events import (
@@ -49,6 +45,7 @@ from wirelint.events import (
     Start,
     part_of,
 )
+from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import (
     Arguments,

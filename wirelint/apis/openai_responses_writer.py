@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from wirelint.apis.reading import ReplyWriter, mapping, mappings, number, text
+from wirelint.apis.reading import ReplyWriter
 from wirelint.apis.traits import Ending, ending
 from wirelint.apis.writing import (
     BodyWriter,
@@ -40,7 +40,7 @@ from wirelint.apis.writing import (
     without_violations,
 )
 from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, Other, Start, StreamViolation
-from wirelint.jsonvalues import common_length
+from wirelint.jsonvalues import common_length, mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind
 

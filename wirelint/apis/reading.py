@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import orjson
 
 from wirelint.events import Done, Event, Failure, Frame, Other, ReplyMeta, StreamViolation, Usage
-from wirelint.jsonvalues import decode_json
+from wirelint.jsonvalues import decode_json, mapping, mappings, number, text
 from wirelint.model import FaultKind, Json, Request, Role, ToolChoice
 
 DONE = "[DONE]"
@@ -30,10 +30,6 @@ _ROLES: dict[str, Role] = {
 }
 
 
-def text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def role_of(message: Mapping[str, Json]) -> Role:
     """Return the role of a message; `user` for a role of no API."""
     return _ROLES.get(text(message.get("role")) or "", "user")
@@ -42,21 +38,6 @@ def role_of(message: Mapping[str, Json]) -> Role:
 def stated_reason(value: Json) -> str | None:
     """Return a finish reason; None for null, a blank text, and the word `"null"` that some servers write for null."""
     return value if isinstance(value, str) and value.strip().lower() not in ("", "null", "none") else None
-
-
-def number(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def mapping(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
-    """Return the objects of an array with their positions."""
-    if not isinstance(value, list):
-        return ()
-    return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]
 
 
 def index_of(item: Mapping[str, Json], position: int) -> int:

@@ -15,8 +15,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from wirelint.apis.reading import mapping, mappings
-from wirelint.jsonvalues import decode_json
+from wirelint.jsonvalues import decode_json, mapping, mappings
 from wirelint.lexicon import load
 from wirelint.model import Json
 

@@ -28,7 +28,6 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis.reading import mappings
 from wirelint.capture.format import changes, decode, dump, encode
 from wirelint.capture.offline import check_record
 from wirelint.capture.record import Record
@@ -36,7 +35,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK
 from wirelint.capture.streams import Body
 from wirelint.engine import Engine, lower
-from wirelint.jsonvalues import Path, decode_json, inside, strings
+from wirelint.jsonvalues import Path, decode_json, inside, mappings, strings
 from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire.aws_eventstream import content_of, with_content

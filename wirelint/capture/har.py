@@ -21,7 +21,6 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
-from wirelint.apis.reading import mapping
 from wirelint.capture.format import (
     as_number,
     changes,
@@ -35,6 +34,7 @@ from wirelint.capture.format import (
 )
 from wirelint.capture.readers.source import Problem, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')

@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint import lexicon
-from wirelint.apis.reading import mappings, text
 from wirelint.apis.traits import traits
 from wirelint.fix import Edit, RewriteContext
 from wirelint.history.ids import form_of, is_placeholder, restore
+from wirelint.jsonvalues import mappings, text
 from wirelint.model import Exchange, Json, Request
 from wirelint.text.families import family
 

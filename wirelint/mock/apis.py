@@ -22,9 +22,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import parse_qs
 
 from wirelint.apis import by_name
-from wirelint.apis.reading import mapping, mappings, number
-from wirelint.apis.reading import text as text_of
-from wirelint.jsonvalues import with_strings
+from wirelint.jsonvalues import mapping, mappings, number, with_strings
+from wirelint.jsonvalues import text as text_of
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag, encode_message
 from wirelint.mock.plan import (
     SAMPLES,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
-from wirelint.apis.reading import mapping, text
+from wirelint.jsonvalues import mapping, text
 from wirelint.mock.answer import Answer, Event, Headers, json_answer, shape_answer, stream_answer
 from wirelint.mock.apis import ANTHROPIC, APIS, OPENAI, Api, Envelope, RequestError, estimate_tokens, objects_in
 from wirelint.mock.faults import FAULTS, Fault, Message, NotApplicableError, Turn, resolve

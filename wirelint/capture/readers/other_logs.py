@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from wirelint.apis.reading import mapping
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
 from wirelint.capture.readers.source import LineReader, Problem, as_seconds, as_string
 from wirelint.capture.record import Record
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo, Timing
 
 _LHAR_LACKS: frozenset[MissingInfo] = frozenset({"times"})

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from wirelint.apis.reading import mapping
 from wirelint.capture import har
 from wirelint.capture.format import NAMES, beside_sent, changes, is_prior
 from wirelint.capture.offline import Fixed
@@ -24,6 +23,7 @@ from wirelint.capture.readers import load
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.storage import is_url
 from wirelint.fix import Edit
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 from wirelint.rewrite.edits import apply
 from wirelint.text.escaping import printable
