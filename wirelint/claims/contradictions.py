@@ -11,7 +11,6 @@ import itertools
 import re
 import string
 from collections.abc import Callable, Iterator, Sequence, Set
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from wirelint import lexicon
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+_OF_GROUNDING = lexicon.Phrases("grounding")
 _RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 
 # Failed tests reported as passed.
@@ -401,8 +401,7 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
     said = stated(turn.prose) if lacking else []
     for sentence in statements(turn.prose) if lacking else ():
         is_cause = _PHRASES["because"].search(sentence.masked) is not None and len(given.new_words(sentence)) > 1
-        means = partial(_means, text=sentence.masked, is_cause=is_cause)
-        held = next((one for one in lacking if means(one[0])), None)
+        held = next((one for one in lacking if _means(one[0], sentence.masked, is_cause=is_cause)), None)
         if held is None or negates(sentence):
             continue
         beside = [
@@ -620,20 +619,19 @@ def altered_codes(turn: Turn) -> Contradiction | None:
 def hidden_failures(turn: Turn) -> Contradiction | None:
     """Return "all five files were uploaded" where the result has some that failed: `"failed": [{"file": "a.pdf", …}]`."""
     text = turn.prose.masked
-    failed = [(fact, one) for fact in turn.good for one in _FAILED_SOME.findall(fact.result.text[:LONGEST])]
+    failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])]
     if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
         return None
     for sentence in statements(turn.prose):
         done = pattern_of("all").search(sentence.masked) and _PHRASES["acted"].search(sentence.masked)
-        if done and (not negates(sentence) or _NO_FAULT.search(sentence.masked)):
-            return Contradiction(*sentence.span, f"some failed: {failed[0][0].shown}")
+        if done and (not negates(sentence) or _OF_GROUNDING["no_fault"].search(sentence.masked)):
+            return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")
     return None
 
 
 _FAILED_SOME = re.compile(
     r"(?i)\"(?:failed|failures|errors|rejected|not_(?:sent|uploaded|processed))\"\s*:\s*(?:\[\s*[\"{]|[1-9])"
 )
-_NO_FAULT = lexicon.Phrases("grounding").pattern("no_fault")
 
 
 def dry_runs(turn: Turn) -> Contradiction | None:

@@ -339,9 +339,8 @@ def added_rows(turn: Turn) -> Contradiction | None:
                 continue
             line, words = lines[strange[0]], names[strange[0]]
             left = [row for at, row in enumerate(table) if at not in homes]
-            more = (
-                [] if left else [word for word in words if not word.isdigit()]
-            )  # all rows are told, and one thing more
+            # All rows are told, and one thing more.
+            more = [] if left else [word for word in words if not word.isdigit()]
             if not words or any(word in known or _PHRASES["total"].search(word) for word in more or words):
                 continue
             if any(_PHRASES[key].search(word) for key in ("labels", "mean") for word in words):

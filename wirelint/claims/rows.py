@@ -260,7 +260,8 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the clauses of rows."""
     for part, found in parts:
         one_row = len({row.place for _, row, _ in found}) == 1
-        if not one_row and any(_COMPARED.search(prose.text, part[0], start) for (start, _), _, _ in found):
+        starts = (start for (start, _), _, _ in found)
+        if not one_row and any(_COMPARED.search(prose.text, max(part[0], at - _BEFORE_NAME), at) for at in starts):
             continue  # "38 minutes more than the scooter, but only €2.30": what follows is about the first row
         first = found[0][1].key_of(found[0][2])
         found = [one for one in found if one_row or one[1].key_of(one[2]) in (None, first)]

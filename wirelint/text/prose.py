@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 from wirelint import lexicon
 from wirelint.text.quoting import may_hold_spans, spans
@@ -185,23 +185,30 @@ def _ends(masked: str) -> Iterator[int]:
     for found in _BOUNDARY.finditer(masked):
         if found[0] == "." and _PHRASES["abbreviated"].search(masked[max(start, found.start() - 8) : found.start()]):
             continue
-        if found[0] == "." and _ORDINAL.search(masked, start, found.start()) and _goes_on(masked, found.end()):
+        number = _ORDINAL.search(masked, max(start, found.start() - _LONGEST_NUMBER), found.start())
+        if found[0] == "." and number is not None and _goes_on(masked, found.end()):
             continue
         start = found.end()
         yield start
 
 
 _ORDINAL = re.compile(r"(?<![\w.,])(?:\d{1,2}|\d{4})\Z")
+_LONGEST_NUMBER = 4
 
 
 def _goes_on(masked: str, end: int) -> bool:
     """Return True if a month or a word in lower case follows: "am 11. März", "2028. március 8."."""
     word = _WORD.match(masked, end)
-    return word is not None and (word[1][0].islower() or word[1].casefold() in _MONTHS)
+    return word is not None and (word[1][0].islower() or word[1].casefold() in _months())
 
 
-_WORD = re.compile(r" {1,2}([^\W\d_]+)")
-_MONTHS = frozenset(name for names in lexicon.load("dates")["months"] for name in names.split())
+_WORD = re.compile(r" {1,2}([^\W\d_]{1,20})")
+
+
+@cache
+def _months() -> frozenset[str]:
+    """Return the names of months, but for `may`, which begins an English question."""
+    return frozenset(name for names in lexicon.load("dates")["months"] for name in names.split()) - {"may"}
 
 
 def _sentence(masked: str, start: int, end: int) -> Sentence:
