@@ -455,6 +455,7 @@ _CODE = re.compile(
     r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
 )
 """A URL, an id, a version: at least two digits, and letters."""
+_FEW_DIGITS = 3
 _AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
 _TWO_DIGITS = re.compile(r"\d[^\d\s]*\d")
 _LONGEST_CODE = 120
@@ -610,7 +611,9 @@ def altered_codes(turn: Turn) -> Contradiction | None:
         if len(alike) != 1 or alike[0] in text or one.casefold() in known:
             continue
         sentence = next((each for each in turn.prose.sentences if one in text[each.start : each.end]), None)
-        if sentence is not None and not sentence.question and is_about_this_case(sentence):
+        # "Please show R-58231", of R-58213: two digits that have changed places are no example.
+        swapped = _is_swapped(one, alike[0]) and sum(map(str.isdigit, one)) > _FEW_DIGITS
+        if sentence is not None and not sentence.question and (swapped or is_about_this_case(sentence)):
             against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
             return Contradiction(*sentence.span, against)
     return None

@@ -500,7 +500,11 @@ def _value_of_another(
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
             continue
-        if any(is_computed(value, known) for known in ([pool] if sole else _columns_of(own, pool))):
+        # Its unit may be in a language that is not known: `кВт·год`.
+        units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
+        forms_of_it = [value._replace(unit=unit) for unit in units]
+        columns_of_it = [pool] if sole else list(_columns_of(own, pool))
+        if any(is_computed(one, known) for known in columns_of_it for one in forms_of_it):
             continue
         form = _form(value, clause.text)
         meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
