@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.build import some
 from tests.tables import rows, tables
 from wirelint.dialects import declared, jsontext
+from wirelint.dialects.openers import any_of
 from wirelint.dialects.reader import views
 from wirelint.model import Json, Tool
 
@@ -100,3 +102,10 @@ def test_views(text: str, shadows: list[str]) -> None:
         origins = [view.origin(offset) for offset in range(len(view.shadow) + 1)]
         assert origins == sorted(origins)
         assert origins[-1] == len(text)
+
+
+def test_words_of_thousands_of_letters_share_their_beginning() -> None:
+    """A call for each letter was deeper than Python allows: the name of a property may have any length."""
+    words = ["x" * 5000, "x" * 4000 + "y", "x" * 4000]
+    pattern = re.compile(any_of(words))
+    assert [pattern.fullmatch(word) is not None for word in (*words, "x" * 4001)] == [True, True, True, False]

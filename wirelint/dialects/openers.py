@@ -181,7 +181,13 @@ def any_of(words: Iterable[str]) -> str:
     rests: dict[str, list[str]] = defaultdict(list)
     for word in words:
         rests[word[:1]].append(word[1:])
-    options = [re.escape(first) + any_of(rest) for first, rest in sorted(rests.items()) if first]
+    options = []
+    for first, rest in sorted(rests.items()):
+        # At once: a name of a thousand letters is no thousand calls deep.
+        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(rest), max(rest), strict=False))
+        shared = "".join(letter for letter, _ in alike)
+        if first:
+            options.append(re.escape(first + shared) + any_of(word[len(shared) :] for word in rest))
     if "" in rests and options:
         options.append("")
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})" if options else ""
