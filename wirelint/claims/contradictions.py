@@ -411,7 +411,7 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
         ]
         pool = [datum for fact in turn.known for datum in data(fact.result.text)] if beside else []
         if (
-            is_cause
+            _is_cause(held[0])
             or given.has_news(sentence, names=False)
             or not all(
                 is_said(one, turn.prose.masked, [*turn.told, *turn.results]) or is_computed(one, pool) for one in beside
@@ -431,18 +431,22 @@ def _means(key: str, text: str, *, is_cause: bool) -> bool:
     notes. `is_cause`: the text gives a cause, as the key of a reason does.
     """
     names = name_words(key)
-    if names[-1:] in (["reason"], ["cause"]):
+    if _is_cause(key):
         return is_cause
     own = particulars(" ".join(names))
     in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")
     return ((bool(own) and own <= particulars(text)) or in_two) and names[-1] not in _ERROR_KEYS
 
 
+def _is_cause(key: str) -> bool:
+    return name_words(key)[-1:] in (["reason"], ["cause"])
+
+
 _JOINED = 6
 """Letters of a word that a text may write as two."""
 
 
-_ERROR_KEYS = frozenset({"error", "errors", "fault", "reason", "message", "note", "notes", "comment", "warning"})
+_ERROR_KEYS = frozenset({"error", "errors", "fault", "message", "note", "notes", "comment", "warning"})
 
 
 # Dates, times of day and codes that take the place of those of the results.

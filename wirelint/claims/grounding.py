@@ -713,8 +713,7 @@ class Given:
         is_price = is_price and not any(unit.dimension in MONEY for unit in given)
         if sentence.bullet or (not is_price and any(alike[unit] <= 2 * count for unit, count in given.items())):
             return False  # an item of a recipe; or computed from the value beside it
-        own = new
-        own = [value for value in own if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
+        own = [value for value in new if not _PHRASES["clock_behind"].match(self._prose.masked, value.end)]
         return any(
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own

@@ -339,7 +339,7 @@ def added_rows(turn: Turn) -> Contradiction | None:
                 continue
             line, words = lines[strange[0]], names[strange[0]]
             left = [row for at, row in enumerate(table) if at not in homes]
-            # All rows are told, and one thing more.
+            # The list has every row of the table and one more item.
             more = [] if left else [word for word in words if not word.isdigit()]
             if not words or any(word in known or _PHRASES["total"].search(word) for word in more or words):
                 continue

@@ -60,7 +60,7 @@ _SHORT = 2
 _LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
 _TELLING = 10
-"""Those from which on this holds if a table has one column of numbers."""
+"""Whole numbers from which on this holds in a table with one column of numbers."""
 _CLAUSE = re.compile(r"[^;；\n]+")
 TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
 _LETTER = re.compile(r"[^\W\d_]")
@@ -273,7 +273,7 @@ _COMPARED = re.compile(
     r"(?i)\b(?:than|als|que|do que|di|rispetto a|dan|än|end|niż|чем|decât|mint)\s+"
     r"(?:(?:the|der|die|das|dem|den|l[aeo]s?|il|a|o|as|os|el|de|het|det)\s+)?\Z"
 )
-"""What stands right before the name of a row to which another one is compared."""
+"""The words right before the name of a row that another row is compared with: `than the `."""
 
 
 def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, assert_never
 
 import regex
 
+from wirelint.jsonvalues import common_length
 from wirelint.lexicon import lazy_pattern
 
 if TYPE_CHECKING:
@@ -184,10 +185,9 @@ def any_of(words: Iterable[str]) -> str:
     options = []
     for first, rest in sorted(rests.items()):
         # At once: a name of a thousand letters is no thousand calls deep.
-        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(rest), max(rest), strict=False))
-        shared = "".join(letter for letter, _ in alike)
+        shared = common_length(min(rest), max(rest))
         if first:
-            options.append(re.escape(first + shared) + any_of(word[len(shared) :] for word in rest))
+            options.append(re.escape(first + rest[0][:shared]) + any_of(word[shared:] for word in rest))
     if "" in rests and options:
         options.append("")
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})" if options else ""
