@@ -31,7 +31,8 @@ class FabricatedResult(Rule):
     after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
     result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
     a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
-    takes the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, an item of a list
+    takes the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id, version
+    or URL, a value of an earlier result where the same call has returned another one since, an item of a list
     that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a value against
     `"payout": null`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, a value, name, date,
     time, word or state of another row in a clause that names one row of a list, one of several objects by name, or one

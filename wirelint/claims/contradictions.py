@@ -27,12 +27,15 @@ from wirelint.claims.derivation import (
     follows_from_clocks,
     follows_from_dates,
     is_computed,
+    is_of_kind,
     is_said,
+    unit_of_key,
 )
-from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
+from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts, ran
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
+    Stated,
     displaced,
     is_about_this_case,
     is_admission,
@@ -48,7 +51,7 @@ from wirelint.claims.row_checks import misplaced
 from wirelint.claims.rows import Row, holds, is_beside_key, tables
 from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values
+from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values, weekdays
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -399,6 +402,8 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
     ]
     given = Given(turn.request, [], turn.prose)
     said = stated(turn.prose) if lacking else []
+    if said and (measured := _filled_measure(turn, said, lacking)):
+        return measured
     for sentence in statements(turn.prose) if lacking else ():
         is_cause = _PHRASES["because"].search(sentence.masked) is not None and len(given.new_words(sentence)) > 1
         held = next((one for one in lacking if _means(one[0], sentence.masked, is_cause=is_cause)), None)
@@ -407,7 +412,7 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
         beside = [
             one.value
             for one in said
-            if one.sentence is sentence and is_beside_key(one.value, held[0], turn.prose.masked)
+            if one.sentence == sentence and is_beside_key(one.value, held[0], turn.prose.masked)
         ]
         pool = [datum for fact in turn.known for datum in data(fact.result.text)] if beside else []
         if (
@@ -418,6 +423,22 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
             )
         ):
             return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
+    return None
+
+
+def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[str, Fact]]) -> Contradiction | None:
+    """Return "the water stands at 2.6 m" where the results have `"water_level_m": null`, and no other length."""
+    pool = [datum for text in turn.results for datum in data(text)]
+    for key, fact in lacking:
+        unit = unit_of_key(key)
+        for one in said if unit is not None else ():
+            value = one.value
+            if value.unit is None or unit is None or value.unit.dimension != unit.dimension or negates(one.sentence):
+                continue
+            if any(is_of_kind(value, datum.value) for datum in pool) or is_computed(value, pool):
+                continue
+            if not is_said(value, turn.prose.masked, [*turn.told, *turn.results]):
+                return Contradiction(*one.sentence.span, f"the result has {key} = null: {fact.shown}")
     return None
 
 
@@ -501,23 +522,35 @@ def _displaced(
     if not 0 < len(returned) <= most:
         return None
     strange = [one for one in stated if not follows(one)]
-    own = {each: [one for one in stated if each.start <= one.start < each.end] for each in prose.sentences}
+    spoken = list(statements(prose))
+    own = {each: [one for one in stated if each.start <= one.start < each.end] for each in spoken}
     # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
     if len(strange) != len(stated):
         listed = {one.given for some in own.values() if all(one in some for one in strange) for one in some}
         if (
             len(strange) != 1
             or len(returned) < 2
-            or not (returned <= listed or _is_altered(strange[0], returned - listed))
+            or not (
+                returned <= listed
+                or _is_altered(strange[0], returned - listed)
+                or _is_only_date_left(stated, turn.returned)
+            )
         ):
             return None
-    for sentence in statements(prose):
+    for sentence in spoken:
         first = next((one for one in own[sentence] if one in strange), None)
         if first is not None and not _speaks_of_durations(sentence, first.start):
             shown = prose.text[first.start : first.end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
             return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_only_date_left(told: Sequence[Date | Clock], returned: Sequence[str]) -> bool:
+    """Return True if a reply has all dates of some results but one: "from 4 to 29 August", of 4 and 22 August."""
+    held = {date.given: date for text in returned for date in dates(text)}
+    days = [one for one in told if isinstance(one, Date)]
+    return sum(not any(date.agrees(one) for one in days) for date in held.values()) == 1 and bool(days)
 
 
 def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
@@ -594,6 +627,70 @@ def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
     words = _WORD.findall(f"{before} {sentence.masked[max(at - sentence.start, 0) :]}")
     units = (unit_of(word) for word in words if len(word) > 2)
     return any(unit is not None and unit.dimension == "time" for unit in units)
+
+
+def wrong_weekday(turn: Turn) -> Contradiction | None:
+    """Return a date of the results with another day of the week than the calendar's: "Tuesday, 14 March" 2025.
+
+    A text that names the day of the reply may know another calendar.
+    """
+    text, (names, pattern) = turn.prose.masked, weekdays()
+    known = [date for other in turn.returned for date in dates(other) if date.year]
+    for sentence in statements(turn.prose) if known else ():
+        for date in dates(sentence.masked):
+            at, end = sentence.start + date.start, sentence.start + date.end
+            beside = [
+                *pattern.finditer(text, max(at - _WEEKDAY_NEAR, sentence.start), min(end + _WEEKDAY_NEAR, sentence.end))
+            ]
+            whole = next((one for one in known if date.agrees(one)), None)
+            if (
+                whole is None
+                or len(beside) != 1
+                or _DIGIT.search(text[beside[0].end() : at] + text[end : beside[0].start()])
+            ):
+                continue
+            day = names[beside[0][0].casefold()]
+            if day == whole.weekday or any(
+                names[one.casefold()] == day for other in (*turn.told, *turn.results) for one in pattern.findall(other)
+            ):
+                continue
+            shown = text[beside[0].start() : beside[0].end()]
+            return Contradiction(
+                *sentence.span, f"{shown!r} is not the day of {whole.year}-{whole.month:02}-{whole.day:02}"
+            )
+    return None
+
+
+_WEEKDAY_NEAR = 14
+"""Characters between a date and the day of the week beside it."""
+
+
+def outdated(turn: Turn) -> Contradiction | None:
+    """Return a value of an earlier result where the same call has returned another one since."""
+    given = "\n".join([turn.order, *turn.returned])
+    for key, old, new in _changes(turn):
+        sentence = next((one for one in statements(turn.prose) if holds(one.masked, old)), None)
+        if sentence is None or holds(turn.prose.text, new) or holds(given, old):
+            continue
+        if len(old) >= _CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):
+            return Contradiction(*sentence.span, f"{old!r} is of an earlier result: {key} = {new}")
+    return None
+
+
+def _changes(turn: Turn) -> Iterator[tuple[str, str, str]]:
+    """Yield the keys whose value has changed since the same call was made before, with the old and the new value."""
+    latest = {(fact.able.tool.name, fact.arguments): fact.result for fact in turn.good}
+    for one in ran(turn.request.messages):
+        now = latest.get((one.call.name or "", one.call.arguments.text)) if one.call is not None else None
+        if now is None or one.result is None or now is one.result:
+            continue
+        old, new = object_of(one.result.text), object_of(now.text)
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            continue
+        for key, cell in old.items():
+            cells = cell, new.get(key)
+            if cells[0] != cells[1] and all(isinstance(one, (str, int, float)) for one in cells):
+                yield key, str(cells[0]), str(cells[1])
 
 
 def altered_codes(turn: Turn) -> Contradiction | None:
@@ -673,10 +770,10 @@ def _form(code: str) -> str:
 
 
 def contradictions(
-    prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request
+    prose: Prose, known: Sequence[Fact], called: Sequence[Ran], request: Request
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
-    turn = Turn(prose, known, ran, request)
+    turn = Turn(prose, known, called, request)
     checks = [denied_hits, empty_places]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
@@ -698,9 +795,12 @@ def contradictions(
             *[displaced, wrong_unit, other_amount, substituted] * numbers,
             *[wrong_cells, misplaced, mixed_lines, added_names] * readable,
             opposite_states,
+            outdated,
         ]
         checks += (
-            [displaced_moments, altered_codes, other_version, added_items, added_rows, wrong_total] if numbers else []
+            [displaced_moments, wrong_weekday, altered_codes, other_version, added_items, added_rows, wrong_total]
+            if numbers
+            else []
         )
     yield from filter(None, (check(turn) for check in checks))
 

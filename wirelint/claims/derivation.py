@@ -134,7 +134,7 @@ def _of_table(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Datum]:
         words = words_in(" ".join(cells))
         for key, cell in zip(heading, cells, strict=True):
             for value in values(cell) if _TIME_OF_DAY.fullmatch(cell) is None else ():
-                told = value if value.unit else value._replace(unit=_unit_of_key(key))
+                told = value if value.unit else value._replace(unit=unit_of_key(key))
                 yield Datum(told, words | _key_words((key,)), f"line {number}", key)
 
 
@@ -183,12 +183,12 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
 
 def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
     key = next((part for part in reversed(path) if not part.isdigit()), "")
-    unit = _unit_of_key(key) or stated
+    unit = unit_of_key(key) or stated
     return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
 
 
 @lru_cache(maxsize=1024)
-def _unit_of_key(key: str) -> Unit | None:
+def unit_of_key(key: str) -> Unit | None:
     """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR."""
     parts = name_words(key)
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
@@ -478,7 +478,8 @@ def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[st
     for other in known:
         apart = abs(clock.minutes - other.minutes)
         apart = min(apart, _DAY - apart) if apart <= _DAY else apart
-        if apart in (0, _DAY // 2) or apart in counts or (zones and apart % _QUARTER == 0):
+        other_half = apart == _DAY // 2 and not (clock.exact and other.exact)
+        if apart == 0 or other_half or apart in counts or (zones and apart % _QUARTER == 0):
             return True
         if apart < _ROUNDED and clock.minutes % _ROUNDED == 0:
             return True

@@ -14,6 +14,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -81,11 +82,8 @@ def stated(prose: Prose) -> list[Stated]:
 
 def _stated(prose: Prose) -> Iterator[Stated]:
     found = without_moments(prose.masked)
-    for sentence in prose.sentences:
-        own = [value for value in found if sentence.start <= value.start < sentence.end]
-        if not own or sentence.question or not is_about_this_case(sentence):
-            continue
-        for value in own:
+    for sentence in statements(prose) if found else ():
+        for value in (one for one in found if sentence.start <= one.start < sentence.end):
             near = prose.masked[max(value.start - NEAR, sentence.start) : min(value.end + NEAR, sentence.end)]
             words = words_in(sentence.masked if value.unit is not None else near)
             if not value.ranges and is_telling(value, prose.masked):
@@ -146,7 +144,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return None
-    given = _given_rates(turn)
+    given, ordered = _given_rates(turn), [*pool, *map(as_datum, values(turn.order))]
     scaled = scaled_values(free, own)
     for one in free:
         if (
@@ -169,7 +167,7 @@ def displaced(turn: Turn) -> Contradiction | None:
         beside = [
             as_datum(each)
             for each in near
-            if derived_from(each, pool) or (each in stated_too if each in users else is_computed(each, pool))
+            if derived_from(each, ordered) or (each in stated_too if each in users else is_computed(each, pool))
         ]
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
@@ -177,7 +175,7 @@ def displaced(turn: Turn) -> Contradiction | None:
         if _is_counted(one, replaced, said):
             continue
         value = one.value if one.value.unit else one.value._replace(unit=replaced.value.unit)
-        computed = any(is_computed(value, known) for known in (sources, steps, beside))
+        computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
         if computed or _is_rate(one, said, [*pool, *alike], given):
             continue
         shown = prose.text[one.value.start : one.value.end]
@@ -196,6 +194,8 @@ def is_price_per(value: Value, text: str) -> bool:
 
 
 _PER = re.compile(r" ?/ ?[^\W\d_]")
+_FEW_PARTS = 8
+"""Values of a reply of which the sums of all parts are compared."""
 
 
 def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
@@ -205,7 +205,8 @@ def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
     }
     if simple_ratio(one.value, datum.value, 1) in counts - {0, 1}:
         return True  # "3 tins, €95.70"
-    amounts = [other.value.readings[0] for other in said if other is not one and other.value.unit == one.value.unit][:8]
+    others = (other.value for other in said if other is not one and other.value.unit in (None, one.value.unit))
+    amounts = [max(value.readings, key=abs) for value in itertools.islice(others, _FEW_PARTS)]  # 1200 of `1.200`
     parts = (part for size in range(2, len(amounts) + 1) for part in itertools.combinations(amounts, size))
     return any(same(goal, sum(part), one.value.step) for part in parts for goal in one.value.readings)
 
@@ -266,7 +267,7 @@ def _is_rate(told: Stated, said: Sequence[Stated], known: Sequence[Datum], given
     A factor is in the sentence of the value, a percentage of the reply, a period, or in `given`, as terms are: the numbers
     of the user and of the calls.
     """
-    beside = [other.value.readings[0] for other in said if other.sentence is told.sentence and other is not told]
+    beside = [other.value.readings[0] for other in said if other.sentence == told.sentence and other is not told]
     shares = [one.value.readings[0] / 100 for one in said if one.value.unit and one.value.unit.name == "percent"]
     factors = {*beside, *given, *_PERIODS, *(1 + share for share in shares), *(1 - share for share in shares)} - {0, 1}
     goal, step, amounts = told.value.readings[0], told.value.step / 2, {datum.value.readings[0] for datum in known}
@@ -593,22 +594,33 @@ def numbers_of_things(text: str) -> Iterator[str]:
 
 
 def statements(prose: Prose) -> Iterator[Sentence]:
+    """Yield the sentences about this case; of one with a general conclusion, the part before it."""
     for sentence in prose.sentences:
-        if not sentence.question and is_about_this_case(sentence):
+        length = 0 if sentence.question else _length_about_this_case(sentence.masked)
+        if length == len(sentence.masked):
             yield sentence
+        elif length:
+            yield replace(sentence, masked=sentence.masked[:length], end=sentence.start + length)
 
 
 def is_about_this_case(sentence: Sentence) -> bool:
     """Return True unless a sentence is about what is usual, possible or to come, or calculates: `2 x 1.2 = 2.4`."""
-    return _is_about_this_case(sentence.masked)
+    return _length_about_this_case(sentence.masked) == len(sentence.masked)
 
 
 @remembered
-def _is_about_this_case(text: str) -> bool:
-    if _PHRASES["general"].search(text) or _FORMULA.search(text):
-        return False
-    # "It is at 78 %, so it will last": the first clause is about this case.
-    return _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", text)) is None
+def _length_about_this_case(text: str) -> int:
+    """Return the length of the part of a sentence that is about this case.
+
+    "The copy is encrypted, so it is safe even if the device is stolen": only the conclusion is general.
+    """
+    conclusion = _PHRASES["conclusion"].search(text)
+    head = text[: conclusion.start()] if conclusion is not None else text
+    if _FORMULA.search(text) or _PHRASES["general"].search(head):
+        return 0
+    if _PHRASES["to_come"].search(_PHRASES["conclusion"].sub("", text)):
+        return 0
+    return len(head) if _PHRASES["general"].search(text) else len(text)
 
 
 def is_admission(prose: Prose, *, sad: bool = False, made: frozenset[str] = frozenset(), denial: str = "") -> bool:
@@ -691,7 +703,7 @@ class Given:
 
     def has_news(self, sentence: Sentence, *, names: bool = True) -> bool:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
-        if any(one.value in self._new for one in self._stated if one.sentence is sentence):
+        if any(one.value in self._new for one in self._stated if one.sentence == sentence):
             return True
         if any(not any(one.agrees(day) for day in self._days) for one in dates(sentence.masked)):
             return True
@@ -701,7 +713,7 @@ class Given:
 
     def has_measure(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a value with a unit or with decimals that the conversation does not give."""
-        own = [one.value for one in self._stated if one.sentence is sentence]
+        own = [one.value for one in self._stated if one.sentence == sentence]
         given = Counter(
             value.unit
             for value in own  # the 1 of `1 USD = 0.92 EUR` says nothing
@@ -720,7 +732,7 @@ class Given:
         )
 
     def repeats_value(self, sentence: Sentence) -> bool:
-        return any(one.value not in self._new for one in self._stated if one.sentence is sentence)
+        return any(one.value not in self._new for one in self._stated if one.sentence == sentence)
 
     @cached_property
     def _new(self) -> frozenset[Value]:

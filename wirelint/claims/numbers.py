@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
+    MONEY,
     MOST_DATA,
     Datum,
     as_datum,
@@ -20,7 +21,7 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Turn, is_unseen
 from wirelint.claims.grounding import MOST_STATED, is_bound, negates, particulars, stated, statements
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Value, unit_of, values, without_moments
+from wirelint.claims.values import Unit, Value, unit_of, values, without_moments
 
 _PHRASES = lexicon.Phrases("grounding")
 
@@ -37,6 +38,10 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
         if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
             continue
         alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
+        if alike and (currency := _other_currency(unit, turn)) is not None:
+            shown = turn.prose.text[value.start : value.end]
+            against = f"{shown!r} has another currency than the result: {alike[0].place}, {currency.name.upper()}"
+            return Contradiction(*one.sentence.span, against)
         if any(datum.value.unit is None for datum in alike):
             continue
         if any(not is_of_kind(value, datum.value) for datum in alike) and not _is_in_place(value, alike, pool, told):
@@ -48,6 +53,22 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
             against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
             return Contradiction(*one.sentence.span, against)
     return None
+
+
+def _other_currency(unit: Unit, turn: Turn) -> Unit | None:
+    """Return the only currency that the results name, if it is not that of a value, and nothing else in the conversation
+    names that one: `"currency": "CHF"`, and €684.50. A dollar may be of several countries."""
+    named = {one for text in turn.returned for word in _CURRENCY.findall(text) if (one := unit_of(word))}
+    named = {one for one in named if one.dimension in MONEY}
+    told = {one.unit for text in turn.told for one in values(text)}
+    if unit.dimension not in MONEY or len(named) != 1 or unit in named or unit in told:
+        return None
+    other = named.pop()
+    return None if _DOLLARS.issuperset((unit.name, other.name)) else other
+
+
+_CURRENCY = re.compile(r"(?<!\w)[A-Z]{3}(?!\w)|[€£₹₩₺₽₴]|(?i:zł|Kč|kr)(?!\w)")
+_DOLLARS = frozenset({"usd", "cad", "aud"})
 
 
 def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], told: Sequence[Value]) -> bool:

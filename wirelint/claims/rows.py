@@ -559,7 +559,8 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
 def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
     """Return True if a value is what a datum is more or less than a number of the user: "9.5 kg are left"."""
     terms = [one for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
-    pairs = ((mine.value, one.value) for mine in own for one in terms if is_of_kind(value, mine.value))
+    own = [one for one in own if one.value.unit is None or is_of_kind(value, one.value)]
+    pairs = ((mine.value, one.value) for mine in own for one in terms)
     goal = abs(value.readings[0])
     return any(same(goal, abs(mine.readings[0] - one.readings[0]), value.step / 2) for mine, one in pairs)
 

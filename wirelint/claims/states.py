@@ -18,9 +18,10 @@ from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import FIRST_UNSPACED as FIRST_UNSPACED
-from wirelint.claims.values import LONGEST
+from wirelint.claims.values import LONGEST, clocks, dates
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
+from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
 MOST_WORDS = 6
@@ -203,9 +204,19 @@ def opposite_states(turn: Turn) -> Contradiction | None:
             if against is None:
                 continue
             rest = opposite.sub(" ", sentence.masked) if opposite is not None else sentence.masked
-            if not particulars(rest).isdisjoint(subject):
+            if not particulars(rest).isdisjoint(subject) or (
+                len(turn.known) == 1 and _is_plain_flag(key, cell, turn, sentence)
+            ):
                 return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_plain_flag(key: str, cell: Json, turn: Turn, sentence: Sentence) -> bool:
+    """Return True if a sentence needs no word of the order to be about a flag: "The copy is encrypted", today."""
+    own = (pattern_of(state) for state in _states_of(key, cell))
+    if not isinstance(cell, bool) or any(one.search(turn.prose.text) for one in own):
+        return False
+    return next(dates(sentence.masked), None) is None and next(clocks(sentence.masked), None) is None
 
 
 def object_of(text: str) -> Json:

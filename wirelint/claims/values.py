@@ -9,6 +9,7 @@ A date has a day and a month (`lexicon/dates.toml`), and perhaps a year. `03/04/
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 import string
@@ -290,6 +291,14 @@ class Date(NamedTuple):
     def given(self) -> tuple[int, ...]:
         return self.year, self.month, self.day
 
+    @property
+    def weekday(self) -> int | None:
+        """The day of the week, 0 for Monday; None for no day of the calendar."""
+        try:
+            return datetime.date(self.year, self.month, self.day).weekday()
+        except ValueError:
+            return None
+
     def agrees(self, other: Date) -> bool:
         """Return True if two dates are the same day, as far as both give it."""
         years = self.year == other.year or not self.year or not other.year
@@ -311,6 +320,15 @@ def _dated() -> tuple[re.Pattern[str], dict[str, int]]:
         rf"|(?P<day3>\d{{1,2}}){ordinal}(?![\d:.,]\d)(?:,? {year.format(3)})?",
         re.IGNORECASE,
     ), months
+
+
+@cache
+def weekdays() -> tuple[dict[str, int], re.Pattern[str]]:
+    """Return the days of the week by name, 0 for Monday, and the form of their names."""
+    names = {name: day for day, row in enumerate(lexicon.load("dates")["weekdays"]) for name in row.split()}
+    spaced = "|".join(sorted((name for name in names if name[0] < FIRST_UNSPACED), key=len, reverse=True))
+    unspaced = "|".join(sorted((name for name in names if name[0] >= FIRST_UNSPACED), key=len, reverse=True))
+    return names, re.compile(rf"(?<!\w)(?:{spaced})(?!\w)|{unspaced}", re.IGNORECASE)
 
 
 def dates(text: str) -> Iterator[Date]:
@@ -353,11 +371,12 @@ _HOUR = re.compile(r"(?<![\d:.,+-])(?:[01]?\d|2[0-4])\Z", re.ASCII)
 
 
 class Clock(NamedTuple):
-    """A time of day of a text, in minutes after midnight."""
+    """A time of day of a text, in minutes after midnight. `exact`: it is of one half of the day: `2:05 pm`, `14:05`."""
 
     start: int
     end: int
     minutes: int
+    exact: bool = False
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -372,7 +391,8 @@ def clocks(text: str) -> Iterator[Clock]:
         if hour is not None:
             half = match["half"]
             hours = int(hour[0]) % 12 + 12 * (half == "p") if half else int(hour[0])
-            yield Clock(hour.start(), match.end(), hours * 60 + int(match[0][1:3]))
+            exact = half is not None or hours > 12 or hour[0].startswith("0")
+            yield Clock(hour.start(), match.end(), hours * 60 + int(match[0][1:3]), exact)
 
 
 def without_moments(text: str) -> list[Value]:
