@@ -110,11 +110,11 @@ class PlaceholderArgument(Rule):
                 message = f"{call.name}: the server {'does not know' if is_given else 'misses'} {name}: {shown}"
                 at_name = f"{place}/{escaped(name)}" if is_given else place
                 yield self.finding("request", message, at_name, severity="info", confidence="medium")
-            for found in refused({} if named else arguments, error):
-                why = f", which is {found.sign.why}" if found.sign is not None else ""
-                message = f"{call.name}: the server refuses {found.where} {excerpt(found.value, 40)!r}{why}: {shown}"
-                at_name = "/".join([place, *(escaped(str(step)) for step in found.path)])
-                if found.sign is not None:
+            for leaf, sign in refused({} if named else arguments, error):
+                why = f", which is {sign.why}" if sign is not None else ""
+                message = f"{call.name}: the server refuses {leaf.where} {excerpt(str(leaf.value), 40)!r}{why}: {shown}"
+                at_name = "/".join([place, *(escaped(str(step)) for step in leaf.path)])
+                if sign is not None:
                     yield self.finding("request", message, at_name)
                 else:
                     yield self.finding("request", message, at_name, severity="info", confidence="low")

@@ -34,23 +34,21 @@ def goes_on(api: str, answers: list[tuple[str, str]], *, words: str = "", **more
     """The request that names the reply before and brings nothing but results, or words."""
     if api == THREADS:
         content: Any = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in answers] or words
+        thread = {"type": "continue", "previous_message_id": "msg_01"}
         body = {
             "model": "acme-1",
             "max_tokens": 99,
-            "thread": {"type": "continue", "previous_message_id": "msg_01"},
+            "thread": thread,
             "messages": [{"role": "user", "content": content}],
-            **more,
         }
-        reply = Talk(ASK, "Done.").record(api, False)["response"]
-        made = exchange("/v1/messages", body, {}, request_headers={"anthropic-version": "2023-06-01"})
+        path, headers = "/v1/messages", {"anthropic-version": "2023-06-01"}
     else:
         items = [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in answers]
-        body = {"model": "acme-1", "previous_response_id": "resp_01", "input": items or words, **more}
-        declared = Talk(tools=TOOLS).record(api, False)["request"]["body"]
-        body["tools"] = (json.loads(declared) if isinstance(declared, str) else declared)["tools"]
-        reply = Talk(ASK, "Done.").record(api, False)["response"]
-        made = exchange("/v1/responses", body, {})
-    return as_record({**made, "response": reply, "id": "two"})
+        declared = json.loads(Talk(tools=TOOLS).record(api, False)["request"]["body"])["tools"]
+        body = {"model": "acme-1", "previous_response_id": "resp_01", "input": items or words, "tools": declared}
+        path, headers = "/v1/responses", {}
+    made = exchange(path, {**body, **more}, {}, request_headers=headers)
+    return as_record({**made, "response": Talk(ASK, "Done.").record(api, False)["response"], "id": "two"})
 
 
 def run(*records: Record, permit: FixPolicy = UNSAFE) -> list[Fixed]:
@@ -63,6 +61,16 @@ def got(fixed: Fixed) -> tuple[ToolCall, ...]:
     reply = fixed.exchange.delivered or fixed.exchange.reply
     assert isinstance(reply, Reply)
     return reply.choices[0].calls
+
+
+def results(one: Record, *texts: str) -> list[tuple[str, str]]:
+    """Results of the calls that the client got with the first reply: ids and texts."""
+    (before,) = run(one)
+    return [(call.id or "", text) for call, text in zip(got(before), texts or ("a root",) * 9, strict=False)]
+
+
+def faults(fixed: Fixed | Checked) -> list[str]:
+    return [finding.name for finding in fixed.findings if finding.severity != "info"]
 
 
 def sent(fixed: Fixed) -> dict[str, Any]:
@@ -123,7 +131,7 @@ def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, strea
     two = goes_on(api, [(call.id or "", call.arguments.text) for call in got(before)])
     _, after = run(one, two)
     fits(held, sent(after))
-    assert not [finding for finding in after.findings if finding.severity != "info"]
+    assert not faults(after)
     if fault in ("healthy", "another type") or (
         api == THREADS and fault in ("another name", "arguments encoded twice")
     ):
@@ -153,9 +161,7 @@ def under(id_: str, record: Record, **request: Any) -> Record:
 def test_a_broken_call_is_left_behind_with_its_reply(earlier: str | None) -> None:
     more = {"previous_response_id": earlier} if earlier else {}
     one = first(STATEFUL, False, "I dig.", GLUED, **more)
-    (before,) = run(one)
-    oak, elm = got(before)
-    two = goes_on(STATEFUL, [(oak.id or "", "a root"), (elm.id or "", "a stone")], instructions="Be brief.")
+    two = goes_on(STATEFUL, results(one, "a root", "a stone"), instructions="Be brief.")
     _, after = run(one, two)
     body = sent(after)
     assert body.get("previous_response_id") == earlier
@@ -167,14 +173,13 @@ def test_a_broken_call_is_left_behind_with_its_reply(earlier: str | None) -> Non
         *["function_call_output"] * 2,
     ]
     assert [json.loads(item["arguments"]) for item in body["input"][2:4]] == [OAK, ELM]
-    assert [finding for finding in after.findings if finding.severity != "info"] == []
+    assert not faults(after)
 
 
 def test_a_conversation_with_several_broken_replies_is_sent_from_before_the_first() -> None:
     one = first(STATEFUL, False, "", GLUED)
-    (before,) = run(one)
-    results = [(call.id or "", "a root") for call in got(before)]
-    two = goes_on(STATEFUL, results)
+    answered = results(one)
+    two = goes_on(STATEFUL, answered)
     double = Talk(ASK, "", (Call("dig", '"{\\"at\\": \\"ash\\"}"', B),), tools=TOOLS).record(STATEFUL, False)
     two = under("resp_02", as_record({"id": "two", "request": _request(two), "response": double["response"]}))
     three = under("resp_03", goes_on(STATEFUL, [(B, "a nest")]), previous_response_id="resp_02")
@@ -183,7 +188,7 @@ def test_a_conversation_with_several_broken_replies_is_sent_from_before_the_firs
     body = sent(third)
     assert "previous_response_id" not in body
     calls, outputs = said(body)
-    assert [id_ for id_, _ in calls] == [id_ for id_, _ in outputs] == [*(id_ for id_, _ in results), B]
+    assert [id_ for id_, _ in calls] == [id_ for id_, _ in outputs] == [*(id_ for id_, _ in answered), B]
     assert fourth.record.forwarded is None  # the server has it all under the last reply
 
 
@@ -213,16 +218,13 @@ KEPT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", KEPT)
 def test_what_cannot_be_sent_again_is_translated(name: str) -> None:
     one = first(STATEFUL, False, "", GLUED, **KEPT[name])
-    (before,) = run(one)
-    more: dict[str, Any] = (
-        {"conversation": "conv_1", "previous_response_id": None} if "conversation" in KEPT[name] else {}
-    )
-    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)], **more)
-    _, after = run(one, two)
+    stored = {"conversation": "conv_1", "previous_response_id": None}
+    more: dict[str, Any] = stored if "conversation" in KEPT[name] else {}
+    _, after = run(one, goes_on(STATEFUL, results(one), **more))
     body = sent(after)
     assert body.get("previous_response_id") == (None if more else "resp_01")
-    calls, results = said(body)
-    assert Counter([A, *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in results)
+    calls, outputs = said(body)
+    assert Counter([A, *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in outputs)
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
@@ -239,10 +241,10 @@ def test_repairs_that_are_off_change_nothing_and_blame_nobody(api: str, stream: 
     one = first(api, stream, "", Call("dig", OAK, A))
     two = goes_on(api, [(A, "a root")])
     judged = [item for item in check((one, two), RULES) if isinstance(item, Checked)]
-    assert not [finding for item in judged for finding in item.findings if finding.severity != "info"]
+    assert not [fault for item in judged for fault in faults(item)]
     # Where the exchange before was not seen, what the request lacks is unknown.
     (alone,) = [item for item in check((goes_on(api, [("call_x", "a root")]),), RULES) if isinstance(item, Checked)]
-    assert not [finding for finding in alone.findings if finding.severity != "info"]
+    assert not faults(alone)
     (fixed,) = run(two)
     assert fixed.record.forwarded is None
 
@@ -268,19 +270,17 @@ def test_of_two_ids_of_one_call_the_server_keeps_the_last(kept: str, repaired: b
     one = as_record({**exchange("/v1/responses", body, reply, content_type="text/event-stream"), "id": "one"})
     two = goes_on(STATEFUL, [(A if kept == "first" else B, "a root")])
     before, after = run(one, two, permit=SAFE if repaired else UNSAFE)
-    assert [finding.name for finding in before.findings if finding.severity != "info"] == ["id-unstable"]
+    assert faults(before) == ["id-unstable"]
     assert said(sent(after))[1] == [(B, "a root")]
-    assert not [finding for finding in after.findings if finding.severity != "info"]
+    assert not faults(after)
 
 
 def test_an_id_that_the_client_mangled_is_restored_to_the_one_that_the_server_knows() -> None:
     one = first(STATEFUL, False, LEAKED)
-    (before,) = run(one)
-    (call,) = got(before)
-    two = goes_on(STATEFUL, [((call.id or "").replace("_", ""), "a root")])
+    two = goes_on(STATEFUL, [(id_.replace("_", ""), text) for id_, text in results(one)])
     _, after = run(one, two)
     fits([], sent(after))
-    assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"]
+    assert faults(after) == ["mangled-id"]
 
 
 @pytest.mark.parametrize("api", [STATEFUL, THREADS])
@@ -294,7 +294,7 @@ def test_ids_that_the_client_emptied_are_those_of_the_calls_that_wait(api: str, 
         assert after.record.forwarded is None
         return
     assert said(sent(after))[1] == [(A, "a root"), (B, "a stone")]
-    assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"] * 2
+    assert faults(after) == ["mangled-id"] * 2
 
 
 @pytest.mark.parametrize("api", [STATEFUL, THREADS])
@@ -302,19 +302,13 @@ def test_a_word_that_the_server_made_an_id_stays(api: str) -> None:
     one = first(api, False, "", Call("dig", OAK, "undefined"))
     _, after = run(one, goes_on(api, [("undefined", "a root")]), permit=SAFE)
     assert after.record.forwarded is None
-    assert not [finding for finding in after.findings if finding.severity != "info"]
+    assert not faults(after)
 
 
 def test_what_is_not_answered_at_once_is_owed_on() -> None:
     one = first(STATEFUL, False, f"{LEAKED}\n{MARKUP % 'elm'}")
-    (before,) = run(one)
-    oak, elm = [call.id or "" for call in got(before)]
-    two, three = goes_on(STATEFUL, [(oak, "a root")]), goes_on(STATEFUL, [(elm, "a stone")])
-    document = json.loads(two.response_body or b"")
-    two = as_record({"id": "two", "request": _request(two), "response": {"body": {**document, "id": "resp_02"}}})
-    body = {**json.loads(three.request_body or b""), "previous_response_id": "resp_02"}
-    three = as_record({"id": "three", "request": {**_request(three), "body": body}, "response": {"body": document}})
-    _, _, after = run(one, two, three)
+    two, three = (goes_on(STATEFUL, [answer]) for answer in results(one, "a root", "a stone"))
+    _, _, after = run(one, under("resp_02", two), under("resp_03", three, previous_response_id="resp_02"))
     fits([], sent(after))
 
 
@@ -338,7 +332,5 @@ def test_a_client_that_sends_its_history_gets_no_calls_put_in() -> None:
 def test_what_is_kept_to_be_sent_again_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limit, 40)
     one = first(STATEFUL, False, "", GLUED)
-    (before,) = run(one)
-    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)])
-    _, after = run(one, two)
+    _, after = run(one, goes_on(STATEFUL, results(one)))
     assert sent(after)["previous_response_id"] == "resp_01"

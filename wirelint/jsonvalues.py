@@ -46,8 +46,7 @@ def decode_json(text: str | bytes) -> Json:
 
 def decode_object(text: str | bytes) -> dict[str, Json]:
     """Return the object of a JSON text; an empty one if it is no object."""
-    value = decode_json(text)
-    return value if isinstance(value, dict) else {}
+    return mapping(decode_json(text))
 
 
 class _Decoded(NamedTuple):

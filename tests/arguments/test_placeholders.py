@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.selection import in_batches
+from tests.tables import pairs, tables
 from wirelint.arguments.placeholders import purpose, refused, sign
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("placeholders.json").read_text(encoding="utf-8"))
-
-PURPOSES: dict[str, Any] = TABLES["purposes"]
+TABLES = tables(__file__)
 
 
-@pytest.mark.parametrize("what", PURPOSES)
-def test_purposes(what: str) -> None:
-    assert {purpose(name) for name in PURPOSES[what].split()} == {what}
+@pairs(TABLES["purposes"])
+def test_purposes(what: str, names: str) -> None:
+    assert {purpose(name) for name in names.split()} == {what}
 
 
-PLACEHOLDERS: dict[str, list[str]] = TABLES["placeholders"]
-REAL: dict[str, list[str]] = TABLES["real"]
-
-
-@in_batches(("name", "value"), [(name, value) for name, values in PLACEHOLDERS.items() for value in values])
-def test_placeholders(name: str, value: str) -> None:
-    assert sign(value, name) is not None
-
-
-@in_batches(("name", "value"), [(name, value) for name, values in REAL.items() for value in values])
-def test_real(name: str, value: str) -> None:
-    assert sign(value, name) is None
+@in_batches(
+    ("name", "value", "is_placeholder"),
+    [
+        (name, value, kind == "placeholders")
+        for kind in ("placeholders", "real")
+        for name, values in TABLES[kind].items()
+        for value in values
+    ],
+)
+def test_placeholders(name: str, value: str, is_placeholder: bool) -> None:
+    assert (sign(value, name) is not None) is is_placeholder
 
 
 def test_long_values_are_no_placeholders() -> None:
@@ -43,4 +37,4 @@ def test_long_values_are_no_placeholders() -> None:
 def test_a_name_that_many_values_have_does_not_tell_which_of_them_is_refused() -> None:
     arguments: dict[str, Any] = {"filter": [{"field": f"name{n}", "value": f"value {n}"} for n in range(400)]}
     found = list(refused(arguments, "Invalid value: 'value 7' is not allowed"))
-    assert [one.where for one in found] == ["filter[7].value"]
+    assert [leaf.where for leaf, _ in found] == ["filter[7].value"]

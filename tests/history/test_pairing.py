@@ -73,15 +73,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
-@pytest.mark.parametrize(("turns", "texts", "orphans", "repeats"), CASES.values(), ids=CASES)
-def test_results_are_paired_with_their_calls(
-    turns: list[User | Assistant | Result], texts: list[str | None], orphans: int, repeats: int, api: str
-) -> None:
-    assert shape(pair(request(*turns, api=api))) == (texts, orphans, repeats)
-
-
 FREE = {
+    # in an API that needs no ids
     "in order": ([ASK, calls(None), *results(None)], ["r0"], 0, 0),
     "an id on one side": ([ASK, calls(None), *results("adk-1")], ["r0"], 0, 0),
     "an id on the other": ([ASK, calls("x1"), *results(None)], ["r0"], 0, 0),
@@ -92,12 +85,13 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize(("turns", "texts", "orphans", "repeats"), FREE.values(), ids=FREE)
-def test_pairs_where_no_ids_are_needed(
-    turns: list[User | Assistant | Result], texts: list[str | None], orphans: int, repeats: int
-) -> None:
-    made = pair(request(*turns, api="google.generate_content"))
-    assert shape(made) == (texts, orphans, repeats)
+@pytest.mark.parametrize(
+    ("api", "cases"),
+    [("openai.chat", CASES), ("anthropic.messages", CASES), ("google.generate_content", FREE)],
+)
+def test_results_are_paired_with_their_calls(api: str, cases: dict[str, Any]) -> None:
+    for name, (turns, *expected) in cases.items():
+        assert shape(pair(request(*turns, api=api))) == tuple(expected), name
 
 
 def test_gemini_pairs_by_name_and_place() -> None:

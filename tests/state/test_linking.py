@@ -180,6 +180,14 @@ def _said(change: Callable[[Assistant], Turn]) -> Shape:
     return lambda history: [change(turn) if isinstance(turn, Assistant) else turn for turn in history]
 
 
+def _mangled(history: list[Turn]) -> list[Turn]:
+    def mangled(id_: str | None) -> str:
+        return "x" + (id_ or "")[5:12]
+
+    made = _calls(lambda call: replace(call, id=mangled(call.id)))(history)
+    return [replace(turn, call_id=mangled(turn.call_id)) if isinstance(turn, Result) else turn for turn in made]
+
+
 HABITS: dict[str, Shape] = {
     "nothing is changed": lambda history: history,
     "thinking is dropped": _said(lambda turn: replace(turn, reasoning="")),
@@ -191,21 +199,8 @@ HABITS: dict[str, Shape] = {
         User("<system-reminder>Be brief.</system-reminder>"),
         *history,
     ],
-    "ids are mangled": lambda history: _mangled(history),
+    "ids are mangled": _mangled,
 }
-
-
-def _mangled(history: list[Turn]) -> list[Turn]:
-    made: list[Turn] = []
-    for turn in history:
-        match turn:
-            case Assistant(_, calls, _):
-                made.append(replace(turn, calls=tuple(replace(call, id="x" + (call.id or "")[5:12]) for call in calls)))
-            case Result(call_id, _, _):
-                made.append(replace(turn, call_id="x" + (call_id or "")[5:12]))
-            case _:
-                made.append(turn)
-    return made
 
 
 def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, str]] = ()) -> list[Exchange]:
@@ -378,19 +373,25 @@ def test_a_branch_knows_the_calls_of_its_trunk_and_no_others() -> None:
 
 
 def test_a_response_is_gone_on_from_by_its_id() -> None:
-    one = Talk((ASK,), text="A trunk.")
     two = Talk((User("Open it."),), text="It is locked.", request={"previous_response_id": "resp_01"})
-    made = placed([(talk, "openai.responses", True) for talk in (one, two)])
+    made = placed([(talk, "openai.responses", True) for talk in (ONE, two)])
     assert made[1].link == Link("e0")
     assert made[1].conversation == made[0].conversation
 
 
-@pytest.mark.parametrize("headers", [[{"x-session-id": "s1"}, {"x-session-id": "s2"}]])
-def test_what_a_client_says_about_its_sessions_decides(headers: list[dict[str, str]]) -> None:
-    one = Talk((ASK,), text="A trunk.")
-    made = placed([(one, "openai.chat", False), (then(one, User("Open it.")), "openai.chat", False)], headers)
+def test_what_a_client_says_about_its_sessions_decides() -> None:
+    headers = [{"x-session-id": "s1"}, {"x-session-id": "s2"}]
+    made = placed([(ONE, "openai.chat", False), (OPENED, "openai.chat", False)], headers)
     assert made[0].conversation != made[1].conversation
     assert made[1].link == Link("e0")
+
+
+def recorded(lineage: Lineage, passed: Passed) -> str | None:
+    """The conversation of an exchange that is recorded."""
+    exchange = exchange_of(passed)
+    place = some(lineage.place(exchange))
+    lineage.record(replace(exchange, conversation=place.conversation), place)
+    return place.conversation
 
 
 def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
@@ -400,18 +401,13 @@ def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
     for number in range(60):
         one = Passed(f"e{number}", (*history, ("user", f"more {number}")), ("assistant", f"well {number}"))
         history = one.path
-        exchange = exchange_of(one)
-        place = some(lineage.place(exchange))
-        lineage.record(replace(exchange, conversation=place.conversation), place)
-        seen.add(place.conversation)
+        seen.add(recorded(lineage, one))
     assert len(seen) == 1
 
 
 def test_nothing_stays_behind_when_all_is_forgotten() -> None:
     lineage, world = Lineage(most=40), World(random.Random(7), calls=True)
     for _ in range(400):
-        exchange = exchange_of(world.step())
-        place = some(lineage.place(exchange))
-        lineage.record(replace(exchange, conversation=place.conversation), place)
+        recorded(lineage, world.step())
     kept = [len(value) for value in vars(lineage).values() if not isinstance(value, int)]
     assert max(kept) <= 40, kept

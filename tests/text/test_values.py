@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.tables import rows, tables
 from wirelint.claims.values import values
 
-ROWS: list[Any] = json.loads(Path(__file__).with_name("values.json").read_text(encoding="utf-8"))["values"]
 
-
-@pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0][:24] for row in ROWS])
+@rows(tables(__file__)["values"])
 def test_values_of_a_text(text: str, expected: list[Any]) -> None:
     found = values(text)
     assert [

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from wirelint import lexicon
 from wirelint.apis.traits import ending, traits
@@ -24,7 +24,6 @@ from wirelint.model import Arguments, Choice, Exchange, Request, Tool, ToolCall
 from wirelint.text import pointers
 from wirelint.text.asking import request_holds
 from wirelint.text.control_tokens import find
-from wirelint.text.escaping import REDACTED as REDACTED
 from wirelint.text.escaping import excerpt
 
 # Repair of damaged JSON, with proof that nothing is added or lost.
@@ -450,8 +449,6 @@ def _defect(text: str) -> tuple[str, bool]:
         return "nested too deep", False
     except ValueError as error:
         return f"with {error}", False
-    else:
-        return "no JSON", False
     here = excerpt(text[position : position + 16])
     if position >= len(text) or message.startswith("Unterminated string") or _HALF_TOKEN.fullmatch(text, position):
         return f"cut off after {excerpt(text[-24:])!r}", True
@@ -500,7 +497,7 @@ def strings(value: Json, *, documents: bool = False) -> Iterator[tuple[str, str]
         match item:
             case str():
                 if documents and not is_data(path) and (document := _document(item)) is not None:
-                    waiting.append((path, document.value))
+                    waiting.append((path, document[0]))
                 else:
                     yield path, item
             case list():
@@ -519,10 +516,11 @@ def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) ->
         path, holder, key = waiting.pop()
         match holder[key]:
             case str(text):
-                if (document := _document(text)) is None:
+                inner, spaced = _document(text) or (None, False)
+                if inner is None:
                     holder[key] = kept.get((path, text), text)
-                elif (made := with_strings({path: document.value}, kept)[path]) != document.value:
-                    holder[key] = _dump(made, spaced=document.spaced)
+                elif (made := with_strings({path: inner}, kept)[path]) != inner:
+                    holder[key] = _dump(made, spaced=spaced)
             case list(items):
                 holder[key] = items = items.copy()
                 waiting += [(path, items, number) for number in range(len(items))]
@@ -532,22 +530,18 @@ def with_strings(value: dict[str, Json], kept: Mapping[tuple[str, str], str]) ->
     return copy
 
 
-class _Document(NamedTuple):
-    """A JSON object or list in a string. `spaced`: blanks follow its commas and colons."""
+def _document(text: str) -> tuple[Json, bool] | None:
+    """Return the JSON object or list in a string, and whether blanks follow its commas and colons.
 
-    value: Json
-    spaced: bool
-
-
-def _document(text: str) -> _Document | None:
-    """Return the JSON object or list that a string holds; None if writing it would change the string."""
+    None if writing it would change the string.
+    """
     if not text.startswith(("{", "[")):
         return None
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return next((_Document(value, spaced) for spaced in (True, False) if _dump(value, spaced=spaced) == text), None)
+    return next(((value, spaced) for spaced in (True, False) if _dump(value, spaced=spaced) == text), None)
 
 
 def is_data(path: str) -> bool:

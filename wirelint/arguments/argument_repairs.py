@@ -26,7 +26,6 @@ from typing import Literal, NamedTuple, Protocol
 from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments.argument_faults import (
     NO_VALUES,
-    REDACTED,
     TAGS,
     Concatenated,
     Flaw,
@@ -45,7 +44,7 @@ from wirelint.fix import Edit, Safety
 from wirelint.lexicon import lazy_pattern
 from wirelint.model import Arguments, Exchange, Json, Layer, Request, Tool, ToolCall
 from wirelint.state.ledger import Ledger
-from wirelint.text.escaping import excerpt
+from wirelint.text.escaping import REDACTED, excerpt
 from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
 from wirelint.text.thinking import SPELT_OPENER, SPELT_TAG

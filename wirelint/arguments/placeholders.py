@@ -185,29 +185,28 @@ _LONGEST_VALUE = 200
 _SHORTEST_VALUE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An argument that an error refuses, or a value inside one. `sign`: the sign of a placeholder in it, if any."""
+class Leaf(NamedTuple):
+    """A value inside arguments: its place, and the name of its parameter."""
 
     path: tuple[str | int, ...]
-    value: str
-    sign: Sign | None
+    name: str
+    value: Json
 
     @property
     def where(self) -> str:
         return dotted(self.path)
 
 
-def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
-    """Yield the arguments, and values inside them, that an error of the tool refuses by name."""
+def refused(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[Leaf, Sign | None]]:
+    """Yield the values that an error of the tool refuses by name, each with its sign of a placeholder."""
     error = error[:_LONGEST_ERROR]
     if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
     values = [*islice(_values(dict(arguments)), MOST_VALUES)]
     times = Counter(name for _, name, _ in values)
-    for path, name, given in values:
-        value = given if isinstance(given, str) else str(given)
+    for leaf in values:
+        name, value = leaf.name, str(leaf.value)
         is_named = times[name] == 1 and name in error  # else the name alone does not say which of them is meant
         if len(value) > _LONGEST_VALUE or not (is_named or value in error):
             continue
@@ -220,7 +219,7 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
             error,
         )
         if ((quoted or beside) and len(value) >= _SHORTEST_VALUE) or parameter:
-            yield Refused(path, value, sign(value, name) if isinstance(given, str) else None)
+            yield leaf, sign(value, name) if isinstance(leaf.value, str) else None
 
 
 def named_parameters(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
@@ -247,18 +246,6 @@ _OF_FORMS = re.compile(r"format|convert|pars(?:e|ing)|pattern|rename|template", 
 _LONGEST_PLACE = 80
 _HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
 """Tools with a workspace that is named `default`."""
-
-
-class Leaf(NamedTuple):
-    """A value inside arguments: its place, and the name of its parameter."""
-
-    path: tuple[str | int, ...]
-    name: str
-    value: Json
-
-    @property
-    def where(self) -> str:
-        return dotted(self.path)
 
 
 def are_too_many(arguments: dict[str, Json]) -> bool:

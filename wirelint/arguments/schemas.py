@@ -292,12 +292,11 @@ def _json(value: object) -> str:
 # The first character of an arriving value shows its kind, and whether it may be wrong. Constraints that are not read here
 # count as allowed. `number` includes integers.
 
-Kinds = frozenset[str]
-ANY: Kinds = frozenset({"string", "number", "boolean", "null", "object", "array"})
+ANY = frozenset({"string", "number", "boolean", "null", "object", "array"})
 _SCHEMA_PLACES_DEEPEST = 8
 
 
-def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
+def kinds(schema: Json, root: Json, depth: int = 0) -> frozenset[str]:
     """Return the kinds of values that a schema allows."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return ANY

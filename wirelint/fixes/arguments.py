@@ -24,7 +24,6 @@ import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import (
-    REDACTED,
     Polluted,
     concatenated,
     flaw,
@@ -63,7 +62,7 @@ from wirelint.model import Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity
 from wirelint.state.ledger import Ledger
-from wirelint.text.escaping import excerpt
+from wirelint.text.escaping import REDACTED, excerpt
 from wirelint.text.thinking import NATIVE_TAG, Thinking, may_hold_thinking
 
 # Argument texts that the classes below repair, each with a result:

@@ -20,7 +20,7 @@ import orjson
 
 from wirelint import lexicon
 from wirelint.jsonvalues import decode_object
-from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Request, Text, ToolCall, ToolResult
 from wirelint.text.remembered import remembered, sha256, short
 
 _PHRASES = lexicon.Phrases("turns")
@@ -47,7 +47,7 @@ class Turn:
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the turn's calls, in order."""
-        return tuple([part.id or "" for part in self.parts if isinstance(part, ToolCall)])
+        return tuple([call.id or "" for call in self.calls])
 
     @property
     def text(self) -> str:
@@ -80,9 +80,9 @@ class Turn:
         if self.assistant and (calls := self.calls):
             each = [content_of(call.name or "", call.arguments.text.strip() or "{}") for call in calls]
             return short(f"calls {' '.join(each)}")
+        words = _plain(self.text)
         if self.assistant:
-            return short(f"says {_plain([part.text for part in self.parts if isinstance(part, _WORDS)])}")
-        words = _plain([part.text for part in self.parts if isinstance(part, Text)])
+            return short(f"says {words}")
         given = [_given(part.text) for part in self.parts if isinstance(part, ToolResult)]
         return short("\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in self.parts)))))
 
@@ -92,10 +92,10 @@ class Turn:
 
         Both are the functions' names if the turn has calls, and empty if the text is too short.
         """
-        called = " ".join(part.name or "" for part in self.parts if isinstance(part, ToolCall))
+        called = " ".join(call.name or "" for call in self.calls)
         if called:
             return f"calls {called}", f"calls {called}"
-        plain = _plain([part.text for part in self.parts if isinstance(part, _WORDS)])
+        plain = _plain(self.text)
         return (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
 
 
@@ -114,14 +114,6 @@ def turns_of(request: Request) -> list[Turn]:
             turns.append(Turn(speaks, parts))
         parts += message.parts if speaks else _without_reminders(message)
     return turns
-
-
-def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
-    """Return the turns that a reply adds to a history, one per candidate, each joined to an unfinished assistant turn."""
-    if reply is None:
-        return []
-    begun = asked[-1].parts if asked and asked[-1].assistant else []
-    return [Turn(True, [*begun, *choice.parts]) for choice in reply.choices]
 
 
 def content_of(name: str, arguments: str) -> str:
@@ -146,11 +138,10 @@ def _without_reminders(message: Message) -> Sequence[Part]:
 @remembered
 def _given(text: str) -> str:
     """Return a digest of a result without white space and thinking."""
-    return short(_plain([text])).hex()
+    return short(_plain(text)).hex()
 
 
-def _plain(texts: Sequence[str]) -> str:
-    text = "\n".join(texts)
+def _plain(text: str) -> str:
     if "<" in text and ("</th" in text or "</reason" in text):
         kept: list[str] = []
         closers: dict[str, int] = {}  # where the search for each closing tag goes on

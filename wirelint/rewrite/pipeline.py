@@ -23,7 +23,7 @@ from wirelint.fixes.prefilter import REACH, in_line, is_patient, prefilter_for
 from wirelint.model import Request
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Kind
-from wirelint.state.ledger import Ledger, Unnamed, completed
+from wirelint.state.ledger import Ledger, Unnamed
 from wirelint.text.loops import MarkCount, note_on
 
 _MOST_LATER = 1 << 14
@@ -348,7 +348,7 @@ def context_of(session: Session, forwarded: Request | None, ledger: Ledger, perm
     """
     request = forwarded if forwarded is not None else session.request
     if request is not None:
-        request = completed(request, session.url, ledger)
+        request = ledger.completed(request, session.url)
     head = Unnamed.of(session.head(), ledger).but(request=request)
     made = RewriteContext(head, ledger, permit, streamed=session.streamed, own=session.request)
     asked = [one for one in (session.request, forwarded) if one is not None]

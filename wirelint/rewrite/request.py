@@ -19,7 +19,7 @@ from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
-from wirelint.state.ledger import Ledger, Unnamed, server_state
+from wirelint.state.ledger import Ledger, Unnamed
 from wirelint.state.server_state import CODE, lost, resend, settle
 from wirelint.text.pointers import at
 
@@ -52,7 +52,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         return Mended(body, head.request)
     able = _able(tuple(rules), head.api, "fix_request")
     asked: Sequence[Rule] = able
-    state = server_state(head.request, head.url, ledger)
+    state = ledger.server_state(head.request, head.url)
     if not asked and state is None:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
@@ -95,7 +95,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
     if head.request is None or not permit:
         return Answered()
     faults: list[Finding] = []
-    state = server_state(head.request, head.url, ledger)
+    state = ledger.server_state(head.request, head.url)
     if state is not None and (answer := lost(head, state)) is not None:
         return Answered(answer)
     for rule in _able(tuple(rules), head.api, "answer"):

@@ -59,12 +59,10 @@ class Issued:
 
 @dataclass(slots=True)
 class _Memory:
-    """Calls of one conversation, in order, and the exchanges in which their results came back, by number. `content` holds
-    each call's key in the index by content."""
+    """Calls of one conversation, in order, and the exchanges in which their results came back, by number."""
 
     calls: dict[str, Issued] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
-    content: dict[str, str] = field(default_factory=dict)
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self.calls or id_ in self.results
@@ -83,7 +81,7 @@ class Ledger:
         self._inside: OrderedDict[tuple[str, str] | str, bool] = OrderedDict()
         """True if the last text began inside a thought, by conversation and by target."""
         self._lineage = Lineage()
-        self._placed: tuple[Exchange, Place | None] | None = None
+        self._placed: tuple[Exchange | None, Place | None] = (None, None)
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
         self.tools = McpLedger()
         """The ledger of MCP servers."""
@@ -92,10 +90,10 @@ class Ledger:
 
     def place(self, exchange: Exchange) -> Exchange:
         """Return the exchange with its conversation and predecessor, without recording it."""
-        if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
+        if exchange.api == "mcp" or self._placed[0] is exchange:
             return exchange
         if exchange.request is not None and exchange.request.previous is not None:
-            exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
+            exchange = exchange.but(request=self.completed(exchange.request, exchange.url))
         place = self._lineage.place(exchange)
         if place is not None:
             exchange = exchange.but(conversation=place.conversation, link=place.link, root=place.root)
@@ -156,9 +154,14 @@ class Ledger:
         """Return the id format that the target demanded when it last rejected ids."""
         return self._complaints.get(_target(exchange))
 
-    def state_under(self, host: str, name: str) -> ServerState | None:
-        """Return the state a server holds under a reply or stored conversation; None if the client holds it too."""
-        return self._states.get((host, name))
+    def server_state(self, request: Request, url: str) -> ServerState | None:
+        """Return the state under the reply that a request continues; None if the client holds it too."""
+        return self._states.get((urlsplit(url).netloc, request.previous or request.stored or ""))
+
+    def completed(self, request: Request, url: str) -> Request:
+        """Return the request with the tools that the server keeps for it, if the declaring request was seen."""
+        state = self.server_state(request, url)
+        return state.completed(request) if state is not None else request
 
     @property
     def knows_thoughts(self) -> bool:
@@ -183,9 +186,9 @@ class Ledger:
         if exchange.api == "mcp":
             return
         conversation = exchange.conversation
-        known = self._placed is not None and self._placed[0] is exchange
-        self._lineage.record(exchange, self._placed[1] if known and self._placed else self._lineage.place(exchange))
-        self._placed = None
+        placed, place = self._placed
+        self._lineage.record(exchange, place if placed is exchange else self._lineage.place(exchange))
+        self._placed = (None, None)
         self._begun.pop(conversation, None)
         if (demand := complaint(exchange)) is not None:
             self._complaints[_target(exchange)] = demand
@@ -223,7 +226,7 @@ class Ledger:
             self._states.pop((host, request.previous), None)  # the thread is gone
         if request is None or reply is None or not exchange.ok or reply.error is not None:
             return
-        state = state_after(exchange, server_state(request, exchange.url, self))
+        state = state_after(exchange, self.server_state(request, exchange.url))
         for name in {reply.id, request.stored}:
             if name and state is not None:
                 self._states[host, name] = state
@@ -269,13 +272,13 @@ class Ledger:
         elif issued.id not in memory:
             self._ids += 1
         self._text += len(issued.arguments) + len(issued.id)
-        content = content_of(issued.name, issued.arguments)
         memory.calls[issued.id] = issued
-        memory.content[issued.id] = content
         places = self._by_key.setdefault(key(issued.id), {}).setdefault(issued.id, {})
         places.pop(conversation, None)
         places[conversation] = issued
-        self._by_content.setdefault(content, {}).setdefault(conversation, {})[issued.id] = issued
+        self._by_content.setdefault(content_of(issued.name, issued.arguments), {}).setdefault(conversation, {})[
+            issued.id
+        ] = issued
 
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]
@@ -289,19 +292,7 @@ class Ledger:
         issued = memory.calls.pop(id_)
         self._text -= len(issued.arguments) + len(id_)
         prune(self._by_key, key(id_), id_, conversation)
-        prune(self._by_content, memory.content.pop(id_), conversation, id_)
-
-
-def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:
-    """Return the state under the reply that a request continues; None if the client holds it too."""
-    name = request.previous or request.stored
-    return ledger.state_under(urlsplit(url).netloc, name) if name is not None else None
-
-
-def completed(request: Request, url: str, ledger: Ledger) -> Request:
-    """Return the request with the tools that the server keeps for it, if the declaring request was seen."""
-    state = server_state(request, url, ledger)
-    return state.completed(request) if state is not None else request
+        prune(self._by_content, content_of(issued.name, issued.arguments), conversation, id_)
 
 
 def _target(exchange: Exchange) -> tuple[str, str]:

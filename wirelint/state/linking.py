@@ -30,7 +30,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from wirelint.history.ids import is_drawn, key
-from wirelint.history.turns import Size, Turn, answers, session_of, turns_of
+from wirelint.history.turns import Size, Turn, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, Text, ToolCall
 from wirelint.state import prune
 from wirelint.text.prose import quoted_lines, summary_lines
@@ -547,14 +547,17 @@ class Lineage:
 
 
 def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
-    """Yield the answers that a client may continue from: those of the upstream, and the delivered ones that differ."""
+    """Yield the answers that a client may continue from: those of the upstream, and the delivered ones that differ.
+
+    Each candidate of a reply is one, joined to an unfinished turn of the assistant.
+    """
     if exchange.status is not None and exchange.status >= 400:
         return
+    begun = turns[-1].parts if turns and turns[-1].assistant else []
     seen: set[tuple[bytes, tuple[str, ...]]] = set()
     for reply in (exchange.reply, exchange.delivered):
-        if reply is None or reply.error is not None:
-            continue
-        for turn in answers(reply, turns):
+        for choice in reply.choices if reply is not None and reply.error is None else ():
+            turn = Turn(True, [*begun, *choice.parts])
             if (content := (turn.mark, turn.ids)) not in seen:
                 seen.add(content)
                 yield turn

@@ -16,7 +16,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -68,11 +67,6 @@ class _Server:
     unread: bool = False
 
 
-class _Waiting(NamedTuple):
-    method: str
-    call: Passed | None
-
-
 class McpLedger:
     """Ledger that drops its oldest calls, servers and requests first. `max_text` limits the characters of results."""
 
@@ -81,7 +75,8 @@ class McpLedger:
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._calls: OrderedDict[int, Passed] = OrderedDict()
         self._by_name: dict[str, dict[int, Passed]] = {}
-        self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str, str], Passed | str] = OrderedDict()
+        """Requests by server, session and id: the call, or the method of another request."""
         self._made: OrderedDict[str, int] = OrderedDict()
         self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._forgotten = False
@@ -131,12 +126,12 @@ class McpLedger:
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """Return the method of the unanswered request with this id in the session."""
         found = self._waiting.get((*place_of(exchange), id_))
-        return found.method if found is not None else None
+        return "tools/call" if isinstance(found, Passed) else found
 
     def called(self, exchange: Exchange, id_: str | None) -> str | None:
         """Return the tool called by the unanswered request with this id in the session."""
         found = self._waiting.get((*place_of(exchange), id_ or ""))
-        return found.call.name if found is not None and found.call is not None else None
+        return found.name if isinstance(found, Passed) else None
 
     def answers(self, exchange: Exchange, name: str) -> Iterator[str]:
         """Yield the earlier results of a server's tool, without errors."""
@@ -180,9 +175,9 @@ class McpLedger:
                         call.number = self._clock
                     self._calls[call.number] = call
                     self._by_name.setdefault(plain(name), {})[call.number] = call
-                    self._waiting[server, session, id_] = _Waiting("tools/call", call)
+                    self._waiting[server, session, id_] = call
                 case Rpc("request", id_, method) if id_ is not None:
-                    self._waiting[server, session, id_] = _Waiting(method, None)
+                    self._waiting[server, session, id_] = method
                     if method == "initialize":
                         self._begun[server, session] = None
                 case _:
@@ -224,8 +219,8 @@ class McpLedger:
 
     def _settle(self, place: tuple[str, str, str], text: str, error: bool | None, whole: bool) -> None:
         """Record the result of the call that waits at a place, if one does."""
-        found = self._waiting.pop(place, None)
-        if found is not None and (call := found.call) is not None:
+        call = self._waiting.pop(place, None)
+        if isinstance(call, Passed):
             call.text, call.error, call.whole, call.answered = text, error, whole, True
             self._text += len(text)
 

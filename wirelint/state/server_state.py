@@ -34,13 +34,12 @@ from typing import NamedTuple
 import orjson
 
 from wirelint.apis.traits import history_of
-from wirelint.arguments.argument_faults import REDACTED
 from wirelint.fix import Answer as Reaction
 from wirelint.fix import AppliedFix, Edit, RequestFix
 from wirelint.history.pairing import Answer, announced, give_id, pair
 from wirelint.history.turns import content_of
 from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
-from wirelint.text.escaping import excerpt, printable
+from wirelint.text.escaping import REDACTED, excerpt, printable
 from wirelint.text.pointers import at
 
 CODE, NAME = "IN002", "server-state"
@@ -249,7 +248,7 @@ def _items(parts: Sequence[Part]) -> list[Json] | None:
 def _made(call: ToolCall, api: str) -> Iterator[_Made]:
     """Yield the server's calls that a reply has as one: several if they shared an index in the stream."""
     parts: list[tuple[int, list[str | None], str | None]] = [(0, [call.id], call.name)]
-    for found in announced(call, api) if call.pieces else ():
+    for found in announced(call, api):
         if found.verdict == "anew":
             parts.append((found.piece.offset, [found.piece.id], found.piece.name or call.name))
         else:

@@ -17,6 +17,7 @@ from wirelint.apis.traits import is_raw
 from wirelint.model import Exchange, Request
 from wirelint.text import control_tokens, thinking
 from wirelint.text.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, request_holds
+from wirelint.text.control_tokens import Framing, Occurrence
 from wirelint.text.markup import call_spans
 from wirelint.text.quoting import is_mention
 
@@ -42,7 +43,7 @@ class Framer:
         self._model = exchange.model
         self._raw = is_raw(exchange.api, exchange.request)
         self._heard: dict[str, bool] = {}
-        self._read: tuple[str, tuple[control_tokens.Occurrence, ...]] = ("", ())
+        self._read: tuple[str, tuple[Occurrence, ...]] = ("", ())
 
     @functools.cached_property
     def _asked(self) -> bool:
@@ -63,7 +64,7 @@ class Framer:
         asks = self._raw or asks_for_dialogue(self._request)
         return not (asks or request_holds(self._request, "ASSISTANT:", "Human:"))
 
-    def framing(self, text: str, *, thoughts: bool = False) -> control_tokens.Framing | None:
+    def framing(self, text: str, *, thoughts: bool = False) -> Framing | None:
         """Return the unwanted tokens that frame a text; with `thoughts` also the delimiters of reasoning.
 
         `think-leak` moves reasoning with its delimiters; one delimiter removed alone would hide the reasoning.
@@ -95,18 +96,14 @@ class Framer:
         framed = not control_tokens.is_label(text) or self.labels
         return framed and control_tokens.may_become_residue(text, self._model)
 
-    def not_in_request(
-        self, text: str, tokens: tuple[control_tokens.Occurrence, ...]
-    ) -> tuple[control_tokens.Occurrence, ...]:
+    def not_in_request(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
         """Return the tokens that the request does not hold."""
         for token in tokens:
             if token.token not in self._heard:
                 self._heard[token.token] = request_holds(self._request, token.token, text[token.start : token.end])
         return tuple(token for token in tokens if not self._heard[token.token])
 
-    def split(
-        self, framing: control_tokens.Framing
-    ) -> tuple[control_tokens.Framing | None, control_tokens.Framing | None]:
+    def split(self, framing: Framing) -> tuple[Framing | None, Framing | None]:
         """Return the certain tokens at the start, and the rest."""
         lead = certain_lead(framing)
         rest = framing.tokens[len(lead) :]
@@ -114,13 +111,13 @@ class Framer:
         if not lead or simple or self._asked or self._raw:
             return None, framing
         end = lead[-1].end
-        first = control_tokens.Framing(lead, end, max(framing.trailing, end))
-        return first, control_tokens.Framing(rest, framing.leading, framing.trailing) if rest else None
+        first = Framing(lead, end, max(framing.trailing, end))
+        return first, Framing(rest, framing.leading, framing.trailing) if rest else None
 
 
-def without_mentions(text: str, tokens: tuple[control_tokens.Occurrence, ...]) -> tuple[control_tokens.Occurrence, ...]:
+def without_mentions(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
     """Return the tokens without mentions, and without the closers of pairs that begin with one (`write <s>old</s>`)."""
-    kept: list[control_tokens.Occurrence] = []
+    kept: list[Occurrence] = []
     shown: set[str] = set()
     for token in tokens:
         if is_mention(text, token.start, token.end):
@@ -130,7 +127,7 @@ def without_mentions(text: str, tokens: tuple[control_tokens.Occurrence, ...]) -
     return tuple(kept)
 
 
-def certain_lead(framing: control_tokens.Framing) -> tuple[control_tokens.Occurrence, ...]:
+def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
     """Return the tokens at the start that are framing for any text after them."""
     lead = [token for token in framing.tokens if token.end <= framing.leading]
     for place, token in enumerate(lead):
@@ -141,7 +138,7 @@ def certain_lead(framing: control_tokens.Framing) -> tuple[control_tokens.Occurr
     return tuple(lead)
 
 
-def remedy(text: str, framing: control_tokens.Framing, *, streamed: bool, calls: bool) -> Remedy | None:
+def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remedy | None:
     """Return the possible fix of a framing; None without one.
 
     `streamed`: the text before a doubtful token has been sent. `calls`: the candidate calls tools, so its text may be
@@ -162,7 +159,7 @@ def remedy(text: str, framing: control_tokens.Framing, *, streamed: bool, calls:
 
 
 def _frame_of_a_thought(
-    text: str, tokens: tuple[control_tokens.Occurrence, ...], covered: tuple[tuple[int, int], ...]
+    text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
 ) -> list[tuple[int, int]]:
     """Return the spans of the delimiters of reasoning.
 
@@ -178,6 +175,6 @@ def _frame_of_a_thought(
     return [(found.start, found.body[0]), *([(start, end)] if found.whole else [])]
 
 
-def _is_inside(token: control_tokens.Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
+def _is_inside(token: Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
     place = bisect.bisect_right(spans, token.start, key=lambda span: span[0]) - 1
     return place >= 0 and token.start < spans[place][1]

@@ -18,7 +18,7 @@ characters before it, so that streamed and whole texts become plain at the same 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -87,7 +87,7 @@ class MarkCount:
         start, end = self._next - self._start, self.length - self.length % STEP - REACH - self._start
         marks = _places(text, start, end, self._names)
         begin = start if self._weight else min(marks, default=end)
-        weight = self._weight + len(marks) * _WEIGHT + _separators_in(text, begin, end)
+        weight = self._weight + len(marks) * _WEIGHT + _count(text, _SEPARATORS, begin, end)
         if weight > self._most:
             place = self._start + self._limit(text, marks, begin, end)
             self.plain_from = ((place + REACH) // STEP + 1) * STEP
@@ -111,8 +111,8 @@ class MarkCount:
 @lru_cache(maxsize=8)
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
     """Return the offset of the plain rest of a whole text; None without one, which is usual."""
-    marks = sum([text.count(first) for first in _FIRSTS]) + _words_in(text)
-    if len(text) < STEP or marks * _WEIGHT + _separators_in(text, 0, len(text)) <= MOST_SEPARATORS:
+    marks = _count(text, _FIRSTS) + _count(text, _WORD_CUES)
+    if len(text) < STEP or marks * _WEIGHT + _count(text, _SEPARATORS) <= MOST_SEPARATORS:
         return None
     return MarkCount(names).add(text)
 
@@ -125,19 +125,15 @@ def note_on(offset: int) -> str:
     )
 
 
-def _separators_in(text: str, start: int, end: int) -> int:
-    return sum([text.count(separator, start, end) for separator in _SEPARATORS])
-
-
-def _words_in(text: str) -> int:
-    return sum([text.count(cue) for cue in _WORD_CUES])
+def _count(text: str, sought: Iterable[str], start: int = 0, end: int | None = None) -> int:
+    return sum([text.count(one, start, end) for one in sought])
 
 
 def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]:
     """Return the offsets of marks between two offsets, in order."""
     marks, words = _patterns()
     found = [match.start() for match in marks.finditer(text, start) if match.start() < end]
-    if _words_in(text):
+    if _count(text, _WORD_CUES):
         found += [match.start() for match in words.finditer(text, start) if match.start() < end]
     if names:
         named = _named(frozenset([name[0] for name in names if name]))
