@@ -44,7 +44,7 @@ from wirelint.text.thinking import (
     ends_residue,
     find,
     may_hold_thinking,
-    opener_at,
+    openers_at,
     repeated,
     residue_head,
 )
@@ -248,9 +248,9 @@ class ThoughtDecider(TextDecider):
             self._drop_closer(text, found)
             return None
         start = beginning(text)
-        opened = opener_at(text, start)
+        opened = next(openers_at(text, start), None)
         if opened is not None:
-            tag, end = opened
+            tag, end = opened[0], opened[1].end()
             thought = found or Thinking(tag.name, "opened", start, len(text), (end, len(text)), False, tag.native)
             decided = final or _DECISIVE.match(text, end) is not None
             if found is not None and decided and self._mover.live and self._applies(found):

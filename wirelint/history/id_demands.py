@@ -343,15 +343,15 @@ def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
 
 def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
     """Return the prefix of counted ids: `functions.` (Kimi K2), empty (K3); None for ids that are not counted."""
-    model = context.exchange.model
-    # Clients of APIs with strict ids may refuse such an id, so only those that have received one get it.
-    if traits(context.exchange.api).has_strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
-        if isinstance(demand_of(context.exchange), Mistral):
-            return None
-        strict = traits(context.exchange.api).has_strict_ids  # ids of other exchanges are no evidence for this client
-        counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
-        return None if counted is None else "functions." if counted["prefix"] else ""
-    return "functions." if is_kimi_k2(model) else ""
+    exchange = context.exchange
+    # Clients of APIs with strict ids may refuse such an id. Ids of other exchanges are no evidence for them.
+    strict = traits(exchange.api).has_strict_ids
+    if not strict and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
+        return "functions." if is_kimi_k2(exchange.model) else ""
+    if isinstance(demand_of(exchange), Mistral):
+        return None
+    counted = _COUNTED.fullmatch((history.sample if strict else _sample(context, history)) or "")
+    return None if counted is None else "functions." if counted["prefix"] else ""
 
 
 def _model_id(context: RewriteContext, history: _History) -> str:

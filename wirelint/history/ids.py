@@ -83,7 +83,7 @@ def is_drawn(id_: str, name: str | None) -> bool:
 
 # --- altered ids ----------------------------------------------------------------------------------------------------
 
-_PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
+_PREFIX = re.compile(r"\A(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
 _OTHER_PREFIX = re.compile(r"(?:call|toolu|tooluse|tool|fc)[_-](?=functions)")
 _COUNTED = re.compile(r":\d+$")
 _LETTER = re.compile(r"[^\W_]")
@@ -103,8 +103,7 @@ _UNJOINED = {
 
 
 def _bare(id_: str) -> str:
-    trimmed = id_.strip()
-    return key(_PREFIX.sub("", trimmed, count=1)) if _PREFIX.match(trimmed) else key(trimmed)
+    return key(_PREFIX.sub("", id_.strip()))
 
 
 _EQUAL: tuple[tuple[Confidence, Callable[[str], str]], ...] = (
@@ -328,7 +327,7 @@ def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
     """
     if not name or ":" in id_ or not id_[-1:].isdecimal() or not key(name):
         return None
-    bare = key(_PREFIX.sub("", id_, count=1)) if _PREFIX.match(id_) else key(id_)
+    bare = key(_PREFIX.sub("", id_))
     digits = bare[len(key(name)) :]
     if not bare.startswith(key(name)) or not re.fullmatch(r"[0-9]{1,3}", digits):
         return None

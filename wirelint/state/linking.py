@@ -288,12 +288,8 @@ class Place(NamedTuple):
         return _short(self.base) if self.base else None
 
 
-class _Found(NamedTuple):
-    """The node that a history continues, the number of turns that it covers, and changed answers."""
-
-    node: Node | None
-    at: int
-    edited: tuple[tuple[Node, Turn], ...] = ()
+_Found: TypeAlias = tuple[Node | None, int, tuple[tuple[Node, Turn], ...]]
+"""The node that a history continues, the number of turns that it covers, and changed answers."""
 
 
 class Lineage:
@@ -319,15 +315,13 @@ class Lineage:
         turns, scope = turns_of(request), Scope.of(exchange)
         made = tuple(_answers(exchange, turns))
         how: Literal["turn", "compaction"] = "turn"
-        found = _Found(self._replies.get((scope.host, request.previous or "")), 0)
-        if found.node is None:
-            found = self._find(turns, scope)
-        parent, at = found.node, found.at
+        named = self._replies.get((scope.host, request.previous or ""))
+        parent, at, edited = (named, 0, ()) if named is not None else self._find(turns, scope)
         if parent is None and (parent := self._summarised(turns, scope)) is not None:
             how = "compaction"
         # The answer repeats the assistant turn that it continues.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
-        place = Place(None, parent, how, added, made, edited=found.edited)
+        place = Place(None, parent, how, added, made, edited=edited)
         session = session_of(request, exchange.request_headers)
         if session is not None:
             return place._replace(conversation=_short(f"session {session}"), base=f"session {session}")
@@ -383,7 +377,6 @@ class Lineage:
     # --- finding ---------------------------------------------------------------------------------------------------
 
     def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
-        """Return the node that a history continues, and the number of its turns that the node covers."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
         for at in reversed(spoken[-_LOOKED_BACK:]):
             found = self._best(turns, at, scope)
@@ -413,7 +406,7 @@ class Lineage:
             found = alike[0]
             node, at = found, at + 2
             edited.append((found, answer))
-        return _Found(node, at, tuple(edited))
+        return node, at, tuple(edited)
 
     def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
         # The latest nodes that issued the ids of the turn's calls, or gave this answer.

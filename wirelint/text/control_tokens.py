@@ -44,7 +44,7 @@ TOKEN = re.compile(
 )
 TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
-_MARKERS = Cues("<", "｜", "[", "]~", "]<]")
+may_hold_token = Cues("<", "｜", "[", "]~", "]<]").occur_in
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
 _XTML = frozenset(_PHRASES.words("xtml"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
@@ -115,10 +115,6 @@ class Framing:
             if token.other_speaker or (token.ends_turn and inside):
                 return token
         return None
-
-
-def may_hold_token(text: str) -> bool:
-    return _MARKERS.occur_in(text)
 
 
 def find(text: str) -> tuple[Occurrence, ...]:

@@ -143,7 +143,7 @@ _FINAL_ALONE = _PHRASES["alone"]
 _GLUED = lexicon.lazy_pattern(_GLUED_FINAL + _FINAL_ALONE.pattern[1:])
 LONE_CLOSER = _any_tag([*(tag.lone for tag in _ORPHANS), _FINAL_ALONE])
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
-_PROBES = Cues(*_PHRASES.words("probes"))
+may_hold_thinking = Cues(*_PHRASES.words("probes")).occur_in
 _FEWEST_WORDS = 3
 """Least words of reasoning in a value without a pair of tags at its start."""
 _CLOSING_MARKS = ("/", "|>", "unused17", "ctrl95")
@@ -229,10 +229,6 @@ def _has_words(text: str, found: Thinking) -> bool:
     return len(text[slice(*found.body)].split()) >= _FEWEST_WORDS
 
 
-def may_hold_thinking(text: str) -> bool:
-    return _PROBES.occur_in(text)
-
-
 def literals(thinking: Thinking) -> tuple[str, ...]:
     """Return the literals of a frame that a request for it would hold; none for a channel's name, an ordinary word."""
     if thinking.evidence == "residue":
@@ -245,7 +241,7 @@ def literals(thinking: Thinking) -> tuple[str, ...]:
 
 def _opened(text: str, starts: Iterable[int]) -> Thinking | None:
     for start in starts:
-        for tag, opener in _openers_at(text, start):
+        for tag, opener in openers_at(text, start):
             closer = tag.closer.search(text, opener.end())
             if closer is not None or not _PHRASES["spoken_of"].match(text, opener.end()):
                 return _paired(tag, "opened", opener, closer, len(text))
@@ -361,12 +357,8 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
     return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
 
 
-def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
-    """Return the tag that opens at an offset, and the end of its opener; None for a mention."""
-    return next(((tag, opener.end()) for tag, opener in _openers_at(text, start)), None)
-
-
-def _openers_at(text: str, start: int) -> Iterator[tuple[Tag, re.Match[str]]]:
+def openers_at(text: str, start: int) -> Iterator[tuple[Tag, re.Match[str]]]:
+    """Yield the tags that open at an offset, with their openers; none of a mention."""
     for tag in TAGS if _ANY_OPENER.match(text, start) else ():
         opener = tag.opener.match(text, start)
         if opener is not None and not is_mention(text, start, opener.end()):
