@@ -57,6 +57,10 @@ class Call:
     def text(self) -> str:
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
 
+    @property
+    def value(self) -> Any:
+        return json.loads(self.arguments) if isinstance(self.arguments, str) else self.arguments
+
 
 @dataclass(frozen=True)
 class User:
@@ -78,12 +82,8 @@ class Result:
 
 
 Turn = User | Assistant | Result
-_FINISH = {
-    "stop": ("stop", "end_turn"),
-    "tool": ("tool_calls", "tool_use"),
-    "length": ("length", "max_tokens"),
-    "filter": ("content_filter", "refusal"),
-}
+_OPENAI_REASONS = {"stop": "stop", "tool": "tool_calls", "length": "length", "filter": "content_filter"}
+_ANTHROPIC_REASONS = {"stop": "end_turn", "tool": "tool_use", "length": "max_tokens", "filter": "refusal"}
 
 
 @dataclass(frozen=True)
@@ -113,25 +113,36 @@ class Talk:
     def reason(self) -> str | None:
         return ("tool" if self.calls else "stop") if self.finish == "" else self.finish
 
+    def reason_in(self, words: Mapping[str, Any]) -> Any:
+        """Return the finish reason in the words of an API; None without one."""
+        return None if self.reason is None else words.get(self.reason, self.reason)
+
+    @property
+    def declared(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Name, description and schema of each tool."""
+        return [(name, *(one if isinstance(one, tuple) else ("", one))) for name, one in self.tools.items()]
+
+    def answered(
+        self, path: str, body: Mapping[str, Any], reply: str | Mapping[str, Any], **more: Any
+    ) -> dict[str, Any]:
+        """Return the record of a request and its reply: an event stream, or the document of a whole body."""
+        kind = "text/event-stream" if isinstance(reply, str) else "application/json"
+        return exchange(path, {**body, **self.request}, reply, content_type=kind, status=self.status, **more)
+
     def record(self, api: str, stream: bool) -> dict[str, Any]:
         if api not in _HERE:  # written by tests/apis/talk_<api>.py
             module = importlib.import_module(f"tests.apis.talk_{api.replace('.', '_')}")
             made: dict[str, Any] = module.record(self, stream)
             return made
-        body = _openai_request(self) if api == "openai.chat" else _anthropic_request(self)
-        if stream:
-            body["stream"] = True
-            if api == "openai.chat":  # the reply tells no counts, and so none are asked for
-                body["stream_options"] = {"include_usage": False}
-        body.update(self.request)
-        path = "/v1/chat/completions" if api == "openai.chat" else "/v1/messages"
-        headers = {} if api == "openai.chat" else {"anthropic-version": "2023-06-01"}
+        streamed: dict[str, Any] = {"stream": True} if stream else {}
         if api == "openai.chat":
-            reply = _openai_stream(self) if stream else json.dumps(_openai_reply(self), ensure_ascii=False)
-        else:
-            reply = _anthropic_stream(self) if stream else json.dumps(_anthropic_reply(self), ensure_ascii=False)
-        kind = "text/event-stream" if stream else "application/json"
-        return exchange(path, body, reply, request_headers=headers, content_type=kind, status=self.status)
+            if stream:  # the reply tells no counts, and so none are asked for
+                streamed["stream_options"] = {"include_usage": False}
+            reply = _openai_stream(self) if stream else _openai_reply(self)
+            return self.answered("/v1/chat/completions", _openai_request(self) | streamed, reply)
+        reply = _anthropic_stream(self) if stream else _anthropic_reply(self)
+        headers = {"anthropic-version": "2023-06-01"}
+        return self.answered("/v1/messages", _anthropic_request(self) | streamed, reply, request_headers=headers)
 
 
 def exchange(
@@ -244,9 +255,13 @@ def in_pieces(text: AnyStr, step: int, first: int = 0) -> Iterator[AnyStr]:
     yield from (text[start : start + step] for start in range(first, len(text), step))
 
 
-def _tool(name: str, declared: Any) -> tuple[str, str, dict[str, Any]]:
-    described, parameters = declared if isinstance(declared, tuple) else ("", declared)
-    return name, described, parameters
+def functions(talk: Talk) -> dict[str, Any]:
+    """Return the tools of a talk in OpenAI's form, as the member of a request; nothing without tools."""
+    tools = [
+        {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
+        for name, described, parameters in talk.declared
+    ]
+    return {"tools": tools} if tools else {}
 
 
 def _openai_call(call: Call) -> dict[str, Any]:
@@ -269,20 +284,10 @@ def _openai_request(talk: Talk) -> dict[str, Any]:
                 messages.append(message)
             case Result(call_id, text, _):
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
-    body: dict[str, Any] = {"model": talk.model, "messages": messages}
-    if talk.tools:
-        body["tools"] = [
-            {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
-            for name, described, parameters in itertools.starmap(_tool, talk.tools.items())
-        ]
+    body: dict[str, Any] = {"model": talk.model, "messages": messages, **functions(talk)}
     if talk.tool_choice is not None:
         body["tool_choice"] = talk.tool_choice
     return body
-
-
-def _reason(talk: Talk, column: int) -> str | None:
-    reason = talk.reason
-    return None if reason is None else _FINISH[reason][column] if reason in _FINISH else reason
 
 
 def _openai_reply(talk: Talk) -> dict[str, Any]:
@@ -296,7 +301,7 @@ def _openai_reply(talk: Talk) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1767225600,
         "model": talk.model,
-        "choices": [{"index": 0, "message": message, "finish_reason": _reason(talk, 0)}],
+        "choices": [{"index": 0, "message": message, "finish_reason": talk.reason_in(_OPENAI_REASONS)}],
         "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
     }
 
@@ -314,13 +319,12 @@ def _openai_stream(talk: Talk) -> str:
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
             for piece in in_pieces(call.text, talk.step)
         ]
-    chunks.append(chunk({}, _reason(talk, 0)))
+    chunks.append(chunk({}, talk.reason_in(_OPENAI_REASONS)))
     return sse(*chunks)
 
 
 def _anthropic_call(call: Call) -> dict[str, Any]:
-    arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
-    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.value}
 
 
 def _anthropic_request(talk: Talk) -> dict[str, Any]:
@@ -351,7 +355,7 @@ def _anthropic_request(talk: Talk) -> dict[str, Any]:
     if talk.tools:
         body["tools"] = [
             {"name": name, "description": described, "input_schema": parameters}
-            for name, described, parameters in itertools.starmap(_tool, talk.tools.items())
+            for name, described, parameters in talk.declared
         ]
     if talk.tool_choice is not None:
         choice = talk.tool_choice
@@ -372,7 +376,7 @@ def _anthropic_reply(talk: Talk) -> dict[str, Any]:
         "role": "assistant",
         "model": talk.model,
         "content": blocks,
-        "stop_reason": _reason(talk, 1),
+        "stop_reason": talk.reason_in(_ANTHROPIC_REASONS),
         "stop_sequence": None,
         "usage": {"input_tokens": 11, "output_tokens": 7},
     }

@@ -21,7 +21,7 @@ def record(talk: Talk, stream: bool) -> dict[str, Any]:
     path = f"/model/{talk.model}/converse{'-stream' if stream else ''}"
     body = {**request(talk), **talk.request}
     if not stream:
-        return exchange(path, body, json.dumps(whole(talk), ensure_ascii=False), status=talk.status)
+        return exchange(path, body, whole(talk), status=talk.status)
     pytest.importorskip("botocore")
     made = exchange(path, body, "", content_type="application/vnd.amazon.eventstream", status=talk.status)
     made["response"]["body"] = messages(*events(talk))
@@ -70,10 +70,9 @@ def request(talk: Talk) -> dict[str, Any]:
     if talk.system:
         body["system"] = [{"text": talk.system}]
     if talk.tools:
-        pairs = ((name, made if isinstance(made, tuple) else ("", made)) for name, made in talk.tools.items())
         specs = [
             {"toolSpec": {"name": name, "description": described, "inputSchema": {"json": parameters}}}
-            for name, (described, parameters) in pairs
+            for name, described, parameters in talk.declared
         ]
         body["toolConfig"] = {"tools": specs}
         if talk.tool_choice is not None:
@@ -91,19 +90,14 @@ def _blocks(reasoning: str, text: str, calls: Any) -> Iterator[dict[str, Any]]:
 
 
 def called(call: Call) -> dict[str, Any]:
-    given = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
-    return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
-
-
-def _reason(talk: Talk) -> str | None:
-    return None if talk.reason is None else _REASONS.get(talk.reason, talk.reason)
+    return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.value}}
 
 
 def whole(talk: Talk) -> dict[str, Any]:
     content = list(_blocks(talk.reasoning, talk.text, talk.calls))
     return {
         "output": {"message": {"role": "assistant", "content": content}},
-        "stopReason": _reason(talk),
+        "stopReason": talk.reason_in(_REASONS),
         "usage": USAGE,
         "metrics": {"latencyMs": 41},
     }
@@ -124,8 +118,8 @@ def events(talk: Talk) -> Iterator[Event]:
         yield from (delta(index, {"toolUse": {"input": piece}}) for piece in in_pieces(call.text, talk.step))
         yield stop(index)
         index += 1
-    if _reason(talk) is not None:
-        yield "messageStop", {"stopReason": _reason(talk)}
+    if (reason := talk.reason_in(_REASONS)) is not None:
+        yield "messageStop", {"stopReason": reason}
     yield "metadata", {"usage": USAGE, "metrics": {"latencyMs": 41}}
 
 

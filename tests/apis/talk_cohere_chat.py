@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, in_pieces, sse
+from tests.build import Assistant, Call, Result, Talk, User, functions, in_pieces, sse
 
 _FINISH = {"stop": "COMPLETE", "tool": "TOOL_CALL", "length": "MAX_TOKENS", "filter": "ERROR"}
 _CHOICES = {"required": "REQUIRED", "any": "REQUIRED", "none": "NONE"}
@@ -15,19 +14,14 @@ _ID = "5d2f7c1a-88e4-4b0f-9a63-1c7d5e90ab24"
 
 
 def record(talk: Talk, streamed: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": talk.model, "messages": list(_messages(talk)), "stream": streamed}
-    if talk.tools:
-        body["tools"] = [_tool(name, declared) for name, declared in talk.tools.items()]
+    body = {"model": talk.model, "messages": list(_messages(talk)), "stream": streamed, **functions(talk)}
     if talk.tool_choice is not None:
         body["tool_choice"] = _CHOICES.get(talk.tool_choice, talk.tool_choice)
-    body.update(talk.request)
-    reply = _stream(talk) if streamed else json.dumps(_whole(talk), ensure_ascii=False)
-    kind = "text/event-stream" if streamed else "application/json"
-    return exchange("/v2/chat", body, reply, content_type=kind, status=talk.status)
+    return talk.answered("/v2/chat", body, _stream(talk) if streamed else _whole(talk))
 
 
 def _reason(talk: Talk) -> dict[str, Any]:
-    return {} if talk.reason is None else {"finish_reason": _FINISH.get(talk.reason, talk.reason)}
+    return {} if talk.reason is None else {"finish_reason": talk.reason_in(_FINISH)}
 
 
 def _whole(talk: Talk) -> dict[str, Any]:
@@ -55,11 +49,6 @@ def _stream(talk: Talk) -> str:
 
 def _call(call: Call) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
-
-
-def _tool(name: str, declared: Any) -> dict[str, Any]:
-    described, parameters = declared if isinstance(declared, tuple) else ("", declared)
-    return {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
 
 
 def _messages(talk: Talk) -> Iterator[dict[str, Any]]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from tests.apis.talk_openai_completions import declared, prompt, written
-from tests.build import Talk, exchange, sse
+from tests.apis.talk_openai_completions import prompt, written
+from tests.build import Talk, functions, in_pieces, sse
 
 
 def record(talk: Talk, stream: bool) -> dict[str, Any]:
-    body = {"input": prompt(talk), "max_new_tokens": 512, "stream": stream, **declared(talk), **talk.request}
+    body = {"input": prompt(talk), "max_new_tokens": 512, "stream": stream, **functions(talk)}
     text = written(talk.reasoning, talk.text, talk.calls)
-    reply = streamed(text, talk.step) if stream else json.dumps(whole(text), ensure_ascii=False)
-    kind = "text/event-stream" if stream else "application/json"
-    return exchange(f"/v1/inference/acme/{talk.model}", body, reply, content_type=kind, status=talk.status)
+    reply = streamed(text, talk.step) if stream else whole(text)
+    return talk.answered(f"/v1/inference/acme/{talk.model}", body, reply)
 
 
 def whole(*texts: str, **more: Any) -> dict[str, Any]:
@@ -29,6 +27,5 @@ def token(text: str, **more: Any) -> dict[str, Any]:
 
 
 def streamed(text: str, step: int) -> str:
-    pieces = [text[start : start + step] for start in range(0, len(text), step)]
     last = token("", generated_text=text, num_output_tokens=7, num_input_tokens=11)
-    return sse(*map(token, pieces), last)
+    return sse(*map(token, in_pieces(text, step)), last)

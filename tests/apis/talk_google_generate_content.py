@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, in_pieces
 
 _FINISH = {"stop": "STOP", "tool": "STOP", "length": "MAX_TOKENS", "filter": "SAFETY"}
 _MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
@@ -15,12 +15,9 @@ SIGNATURE = "c2lnbmVk"
 
 
 def record(talk: Talk, stream: bool) -> dict[str, Any]:
-    body = request(talk)
-    body.update(talk.request)
     method = "streamGenerateContent?alt=sse" if stream else "generateContent"
-    reply = events(*streamed(talk)) if stream else json.dumps(whole(talk), ensure_ascii=False)
-    kind = "text/event-stream" if stream else "application/json; charset=UTF-8"
-    return exchange(f"/v1beta/models/{talk.model}:{method}", body, reply, content_type=kind, status=talk.status)
+    reply = events(*streamed(talk)) if stream else whole(talk)
+    return talk.answered(f"/v1beta/models/{talk.model}:{method}", request(talk), reply)
 
 
 def events(*documents: Any) -> str:
@@ -56,10 +53,9 @@ def request(talk: Talk) -> dict[str, Any]:
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
     if talk.tools:
-        declared = ((name, *(one if isinstance(one, tuple) else ("", one))) for name, one in talk.tools.items())
         functions = [
             {"name": name, "description": described, "parametersJsonSchema": parameters}
-            for name, described, parameters in declared
+            for name, described, parameters in talk.declared
         ]
         body["tools"] = [{"functionDeclarations": functions}]
     if talk.tool_choice is not None:
@@ -73,10 +69,9 @@ def parts(thought: str, text: str, calls: Sequence[Call]) -> list[dict[str, Any]
     made: list[dict[str, Any]] = [{"text": thought, "thought": True}] if thought else []
     made += [{"text": text}] if text else []
     for number, call in enumerate(calls):
-        arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
         named = {} if call.id is None else {"id": call.id}
         signed = {} if number else {"thoughtSignature": SIGNATURE}
-        made.append({"functionCall": {**named, "name": call.name, "args": arguments}, **signed})
+        made.append({"functionCall": {**named, "name": call.name, "args": call.value}, **signed})
     return made
 
 
@@ -88,19 +83,15 @@ def reply(said: Sequence[Mapping[str, Any]], reason: str | None = None, **more: 
     return {"candidates": [{"content": content, **finish, "index": 0}], "usageMetadata": USAGE, **head, **more}
 
 
-def _reason(talk: Talk) -> str | None:
-    return None if talk.reason is None else _FINISH.get(talk.reason, talk.reason)
-
-
 def whole(talk: Talk) -> dict[str, Any]:
-    return reply(parts(talk.reasoning, talk.text, talk.calls), _reason(talk), modelVersion=talk.model)
+    return reply(parts(talk.reasoning, talk.text, talk.calls), talk.reason_in(_FINISH), modelVersion=talk.model)
 
 
 def streamed(talk: Talk) -> Iterator[dict[str, Any]]:
     for name, text in (("thought", talk.reasoning), ("text", talk.text)):
-        for start in range(0, len(text), talk.step):
-            piece = {"text": text[start : start + talk.step], **({"thought": True} if name == "thought" else {})}
-            yield reply([piece], modelVersion=talk.model)
+        for piece in in_pieces(text, talk.step):
+            thought = {"thought": True} if name == "thought" else {}
+            yield reply([{"text": piece, **thought}], modelVersion=talk.model)
     for part in parts("", "", talk.calls):
         yield reply([part], modelVersion=talk.model)
-    yield reply([{"text": ""}], _reason(talk), modelVersion=talk.model)
+    yield reply([{"text": ""}], talk.reason_in(_FINISH), modelVersion=talk.model)

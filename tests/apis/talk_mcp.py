@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.build import Talk, exchange
+from tests.build import Talk
 
 
 def record(talk: Talk, streamed: bool) -> dict[str, Any]:
@@ -13,11 +13,5 @@ def record(talk: Talk, streamed: bool) -> dict[str, Any]:
     body = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params}
     blocks = [{"type": "text", "text": text} for text in (talk.reasoning, talk.text) if text]
     reply = {"jsonrpc": "2.0", "id": 3, "result": {"content": blocks}}
-    document = json.dumps(reply, ensure_ascii=False)
-    return exchange(
-        "/mcp",
-        body,
-        f"event: message\ndata: {document}\n\n" if streamed else document,
-        content_type="text/event-stream" if streamed else "application/json",
-        status=talk.status,
-    )
+    event = f"event: message\ndata: {json.dumps(reply, ensure_ascii=False)}\n\n"
+    return talk.answered("/mcp", body, event if streamed else reply)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, in_pieces
+from tests.build import Assistant, Call, Result, Talk, User, exchange, functions, in_pieces
 
 _STATUS = {"stop": "stop", "tool": "stop", "length": "length", "filter": "stop"}
 _MODEL = {"created_at": "2026-01-05T10:00:00.5Z"}
@@ -14,9 +14,7 @@ _COUNTS = {"total_duration": 81, "prompt_eval_count": 11, "eval_count": 7}
 
 
 def record(talk: Talk, stream: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": talk.model, "messages": list(_messages(talk))}
-    if talk.tools:
-        body["tools"] = [_tool(name, declared) for name, declared in talk.tools.items()]
+    body = {"model": talk.model, "messages": list(_messages(talk)), **functions(talk)}
     if talk.tool_choice is not None:
         body["tool_choice"] = talk.tool_choice
     return finished(talk, "/api/chat", body, pieces(talk, "content"), stream, chat=True)
@@ -31,7 +29,7 @@ def finished(
         body["stream"] = False
         said = [{name: _joined([one[name] for one in said if name in one]) for one in said for name in one}]
     lines = [_line(talk, {words: "", **piece}, chat=chat) for piece in said]
-    why = {} if talk.reason is None else {"done_reason": _STATUS.get(talk.reason, talk.reason)}
+    why = {} if talk.reason is None else {"done_reason": talk.reason_in(_STATUS)}
     end = {"done": True, **why, **_COUNTS}
     lines = [*lines, {**_line(talk, {words: ""}, chat=chat), **end}] if stream else [{**lines[0], **end}]
     text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
@@ -64,11 +62,6 @@ def _call(call: Call, index: int | None = None) -> dict[str, Any]:
     except json.JSONDecodeError:
         arguments = call.text
     return {"function": {**number, "name": call.name, "arguments": arguments}}
-
-
-def _tool(name: str, declared: Any) -> dict[str, Any]:
-    described, parameters = declared if isinstance(declared, tuple) else ("", declared)
-    return {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
 
 
 def _messages(talk: Talk) -> Iterator[dict[str, Any]]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.build import Assistant, Result, Talk, User, exchange, sse
+from tests.build import Assistant, Result, Talk, User, functions, in_pieces, sse
 
 _STATUS = {"stop": "stop", "tool": "stop", "length": "length", "filter": "content_filter"}
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 
 def record(talk: Talk, stream: bool) -> dict[str, Any]:
-    body = {"model": talk.model, "prompt": prompt(talk), "max_tokens": 512, **declared(talk)}
-    if stream:
-        body["stream"] = True
-    body.update(talk.request)
-    reply = _stream(talk) if stream else json.dumps(_whole(talk), ensure_ascii=False)
-    kind = "text/event-stream" if stream else "application/json"
-    return exchange("/v1/completions", body, reply, content_type=kind, status=talk.status)
+    """Tools are declared as somebody does who does not know that nothing reads them here."""
+    body = {"model": talk.model, "prompt": prompt(talk), "max_tokens": 512, **functions(talk)}
+    streamed = {"stream": True} if stream else {}
+    return talk.answered("/v1/completions", body | streamed, _stream(talk) if stream else _whole(talk))
 
 
 def prompt(talk: Talk) -> str:
@@ -45,19 +42,6 @@ def written(reasoning: str, text: str, calls: Any) -> str:
     return thought + text + called
 
 
-def declared(talk: Talk) -> dict[str, Any]:
-    """Tools as somebody sends them who does not know that nothing reads them here."""
-    if not talk.tools:
-        return {}
-    pairs = ((name, made if isinstance(made, tuple) else ("", made)) for name, made in talk.tools.items())
-    return {
-        "tools": [
-            {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
-            for name, (described, parameters) in pairs
-        ]
-    }
-
-
 def completion(text: str, finish: str | None = None, **more: Any) -> dict[str, Any]:
     """A completion, or an event of one."""
     choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
@@ -65,15 +49,11 @@ def completion(text: str, finish: str | None = None, **more: Any) -> dict[str, A
     return {**head, "choices": [choice], **more}
 
 
-def _reason(talk: Talk) -> str | None:
-    return None if talk.reason is None else _STATUS.get(talk.reason, talk.reason)
-
-
 def _whole(talk: Talk) -> dict[str, Any]:
-    return completion(written(talk.reasoning, talk.text, talk.calls), _reason(talk), model=talk.model, usage=USAGE)
+    text = written(talk.reasoning, talk.text, talk.calls)
+    return completion(text, talk.reason_in(_STATUS), model=talk.model, usage=USAGE)
 
 
 def _stream(talk: Talk) -> str:
     text = written(talk.reasoning, talk.text, talk.calls)
-    pieces = [text[start : start + talk.step] for start in range(0, len(text), talk.step)]
-    return sse(*map(completion, pieces), completion("", _reason(talk)))
+    return sse(*map(completion, in_pieces(text, talk.step)), completion("", talk.reason_in(_STATUS)))

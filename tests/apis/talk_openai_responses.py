@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, sse
+from tests.build import Assistant, Call, Result, Talk, User, in_pieces, sse
 
 _STATUS = {
     "stop": ("completed", None),
@@ -18,13 +17,8 @@ USAGE = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}
 
 
 def record(talk: Talk, stream: bool) -> dict[str, Any]:
-    body = request(talk)
-    if stream:
-        body["stream"] = True
-    body.update(talk.request)
-    reply = streamed(response(talk), talk.step) if stream else json.dumps(response(talk), ensure_ascii=False)
-    kind = "text/event-stream" if stream else "application/json"
-    return exchange("/v1/responses", body, reply, content_type=kind, status=talk.status)
+    body = request(talk) | ({"stream": True} if stream else {})
+    return talk.answered("/v1/responses", body, streamed(response(talk), talk.step) if stream else response(talk))
 
 
 def request(talk: Talk) -> dict[str, Any]:
@@ -43,10 +37,9 @@ def request(talk: Talk) -> dict[str, Any]:
     if talk.system:
         body["instructions"] = talk.system
     if talk.tools:
-        declared = ((name, *(one if isinstance(one, tuple) else ("", one))) for name, one in talk.tools.items())
         body["tools"] = [
             {"type": "function", "name": name, "description": described, "parameters": parameters, "strict": False}
-            for name, described, parameters in declared
+            for name, described, parameters in talk.declared
         ]
     if talk.tool_choice is not None:
         body["tool_choice"] = talk.tool_choice
@@ -72,8 +65,7 @@ def response(talk: Talk) -> dict[str, Any]:
     output = [reasoning(talk.reasoning)] if talk.reasoning else []
     output += [message(talk.text)] if talk.text else []
     output += [function_call(call, f"fc_0{n}") for n, call in enumerate(talk.calls, 1)]
-    reason = talk.reason
-    status, details = (None, None) if reason is None else _STATUS.get(reason, (reason, None))
+    status, details = (None, None) if talk.reason is None else _STATUS.get(talk.reason, (talk.reason, None))
     return whole(output, status, details, model=talk.model)
 
 
@@ -150,6 +142,5 @@ def item_events(item: Mapping[str, Any], index: int, step: int = 7) -> Iterator[
 
 
 def _text(stem: str, place: Mapping[str, Any], name: str, words: str, step: int) -> Iterator[dict[str, Any]]:
-    for start in range(0, len(words), step):
-        yield {"type": f"{stem}.delta", **place, "delta": words[start : start + step]}
+    yield from ({"type": f"{stem}.delta", **place, "delta": piece} for piece in in_pieces(words, step))
     yield {"type": f"{stem}.done", **place, name: words}

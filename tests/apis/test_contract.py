@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,9 +19,7 @@ from tests.apis.harness import (
     calling,
     essence,
     facts,
-    raw,
     rebuilt,
-    reply_of,
     reworded,
     rewrite,
     shown,
@@ -198,6 +196,15 @@ def _lines(shape: Shape, form: str) -> list[tuple[str, Any]]:
     return found
 
 
+def anything(words: Sequence[str]) -> st.SearchStrategy[Any]:
+    """JSON values whose names and texts are of a vocabulary."""
+    return st.recursive(
+        st.none() | st.booleans() | st.integers(-2, 3) | st.just(10**30) | st.sampled_from(words),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(words), inner, max_size=4),
+        max_leaves=9,
+    )
+
+
 @st.composite
 def mutants(draw: st.DrawFn, api: str) -> bytes:
     """Bodies of an API with a few values replaced, by anything from its own vocabulary."""
@@ -205,16 +212,11 @@ def mutants(draw: st.DrawFn, api: str) -> bytes:
     form = draw(st.sampled_from([form for form in ("whole", "stream") if getattr(shape, form) is not None]))
     lines = _lines(shape, form)
     words = sorted(set().union(*(_vocabulary(document) for _, document in lines))) or [""]
-    scalars = st.none() | st.booleans() | st.integers(-2, 3) | st.just(10**30) | st.sampled_from(words)
-    anything = st.recursive(
-        scalars,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(words), inner, max_size=4),
-        max_leaves=9,
-    )
+    values = anything(words)
 
     def mutated(value: Any, depth: int = 0) -> Any:
         if not (isinstance(value, dict | list) and value) or draw(st.integers(0, 5)) < depth:
-            return draw(anything)
+            return draw(values)
         place: Any = draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
         made = value.copy()
         made[place] = mutated(value[place], depth + 1)
@@ -265,14 +267,9 @@ def test_no_request_makes_an_api_fail(api: ApiSpec, data: st.DataObject) -> None
     talk = data.draw(st.sampled_from(list(TALKS.values())))
     record = as_record(talk.record(api.name, False))
     path, document = urlsplit(record.url).path, json.loads(record.request_body or b"{}")
-    words = sorted(_vocabulary(document))
-    anything = st.recursive(
-        st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(words),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(words), inner, max_size=4),
-        max_leaves=9,
-    )
+    values = anything(sorted(_vocabulary(document)))
     for _ in range(3):
-        document[data.draw(st.sampled_from(sorted(document)))] = data.draw(anything)
+        document[data.draw(st.sampled_from(sorted(document)))] = data.draw(values)
     request = api.read_request(document, path)
     assert request.api == api.name
     assert request.last_user is None or request.turn is not None
@@ -312,11 +309,3 @@ def test_recordings_are_understood_and_lossless() -> None:
         sniffer = Sniffer({})
         frames = [*sniffer.feed(body), *sniffer.close()]
         assert b"".join(frame.raw for frame in frames) == body, (name, record.id)
-
-
-def test_a_body_of_lines_arrives_line_by_line() -> None:
-    for kind in ("application/x-ndjson", "text/plain", ""):
-        sniffer = Sniffer({"content-type": kind})
-        lines = [raw({"model": "m", "response": word, "done": False}) + b"\n" for word in ("Hel", "lo")]
-        assert [frame.raw for line in lines for frame in sniffer.feed(line)] == lines
-    assert reply_of("ollama.generate", b"".join(lines)).streamed

@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
 from tests.selection import in_batches, is_complete, rotated, sampled
+from tests.tables import tables
 from wirelint.dialects import scan
 from wirelint.dialects.reader import Block, Reader, views
 from wirelint.dialects.scan import find, held_suffix, is_damaged, look, may_hold_markup, next_opener
 from wirelint.model import Json, Tool
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("dialects.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 VENDORS = {"anthropic_xml", "anthropic_antml", "openai_functions_leak", "multi_tool_use", "gemini_default_api"}
 """Dialects of models that only their vendors serve."""

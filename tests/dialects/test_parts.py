@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -17,12 +16,9 @@ from wirelint.model import Json, Tool
 TABLES = tables(__file__)
 
 ROOT: Json = {"$defs": {"Day": {"type": "string"}, "Count": {"type": "integer"}}}
-COERCIONS: list[tuple[str, str, Json, Json]] = TABLES["coercions"]
 
 
-@pytest.mark.parametrize(
-    ("text", "schema", "value"), [case[1:] for case in COERCIONS], ids=[case[0] for case in COERCIONS]
-)
+@rows(TABLES["coercions"])
 def test_coercion(text: str, schema: Json, value: Json) -> None:
     got = declared.coerce(text, schema, ROOT)
     assert got == value
@@ -59,19 +55,13 @@ def test_stand_ins() -> None:
     assert not any(map(declared.is_stand_in, REAL.split()))
 
 
-REPAIRS: list[tuple[str, str, Json, int]] = TABLES["repairs"]
-UNREADABLE: list[Any] = TABLES["unreadable"]
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "missing"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS]
-)
+@rows(TABLES["repairs"])
 def test_repair(text: str, value: Json, missing: int) -> None:
     repaired = some(jsontext.repair(text))
     assert (repaired.value, repaired.missing) == (value, missing)
 
 
-@pytest.mark.parametrize("text", UNREADABLE)
+@pytest.mark.parametrize("text", TABLES["unreadable"])
 def test_repair_needs_no_guess(text: str) -> None:
     assert jsontext.repair(text) is None
 
@@ -91,10 +81,7 @@ def test_integers_of_more_than_64_bits_can_still_be_written() -> None:
     assert jsontext.writable(jsontext.decode_at('{"a": 123456789012345678901234567890}', 0).value)
 
 
-VIEWS: list[Any] = TABLES["views"]
-
-
-@pytest.mark.parametrize(("text", "shadows"), [case[1:] for case in VIEWS], ids=[case[0] for case in VIEWS])
+@rows(TABLES["views"])
 def test_views(text: str, shadows: list[str]) -> None:
     found = list(views(text))
     assert [view.shadow for view in found] == shadows

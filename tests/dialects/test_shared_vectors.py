@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.dialects.test_dialects import calls_in, without
 from tests.selection import in_batches
 from wirelint.dialects.reader import Block
 from wirelint.dialects.scan import FAMILIES, find, is_damaged, may_hold_markup
@@ -71,7 +72,7 @@ def agrees(vector: Vector) -> bool:
         case "call" | "salvage":
             return (
                 read(blocks) == vector.calls
-                and rest(vector.text, blocks) == " ".join(vector.rest.split())
+                and without(vector.text, blocks).split() == vector.rest.split()  # white space around markup is framing
                 and {block.dialect for block in blocks} == {OURS[vector.dialect]}
                 and (vector.expect == "salvage" or not any(is_damaged(vector.text, block) for block in blocks))
             )
@@ -82,19 +83,8 @@ def agrees(vector: Vector) -> bool:
 
 
 def read(blocks: tuple[Block, ...]) -> list[Json]:
-    return [
-        {"name": call.name, "arguments": call.arguments, "id": call.id}
-        for block in blocks
-        for call in block.calls
-        if call.complete
-    ]
-
-
-def rest(text: str, blocks: tuple[Block, ...]) -> str:
-    """What is left of the text; white space around markup is framing and not compared."""
-    for block in reversed(blocks):
-        text = text[: block.start] + text[block.end :]
-    return " ".join(text.split())
+    complete = (block._replace(calls=tuple(call for call in block.calls if call.complete)) for block in blocks)
+    return list(calls_in(complete))
 
 
 def named(vectors: list[Vector]) -> list[object]:

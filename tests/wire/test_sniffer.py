@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.tables import tables
 from tests.wire.test_aws_eventstream import ONE, TWO
 from wirelint.events import Frame
 from wirelint.wire import Sniffer, aws_eventstream, looks_like_events
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("sniffer.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 
 def rows(name: str) -> dict[str, tuple[str | None, bytes, bool, list[Any]]]:
@@ -102,7 +101,7 @@ def test_frames_come_before_the_end() -> None:
     assert [frame.data for frame in sniffer.feed(b"ta: a\n\nda")] == ["a"]
 
 
-@pytest.mark.parametrize("kind", [LINES, PLAIN])
+@pytest.mark.parametrize("kind", [LINES, PLAIN, ""])
 def test_lines_come_as_they_are_complete(kind: str) -> None:
     sniffer = Sniffer({"content-type": kind})
     assert sniffer.feed(b'{"a"') == []

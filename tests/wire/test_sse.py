@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.tables import tables
 from wirelint.events import Frame
 from wirelint.wire import EventStream
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("sse.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
 
 
 def rows(name: str) -> dict[str, tuple[bytes, list[Any]]]:
@@ -57,7 +55,19 @@ def test_departures_from_the_standard_are_noted(body: bytes, expected: list[str]
     assert [kind for frame in frames([body]) for kind, _ in frame.faults] == expected
 
 
-@pytest.mark.parametrize("body", [body for body, _ in (*GRAMMAR.values(), *FAULTS.values())], ids=[*GRAMMAR, *FAULTS])
+# (bytes of events without a blank line between them, data of the frames)
+RUN_ON = rows("run_on")
+
+
+@pytest.mark.parametrize(("body", "documents"), RUN_ON.values(), ids=RUN_ON)
+def test_events_that_lost_their_blank_line_are_told_apart(body: bytes, documents: list[str]) -> None:
+    assert [frame.data for frame in frames([body])] == documents
+
+
+ALL = GRAMMAR | FAULTS | RUN_ON
+
+
+@pytest.mark.parametrize("body", [body for body, _ in ALL.values()], ids=ALL)
 def test_every_cut_gives_the_same_frames(body: bytes) -> None:
     whole = frames([body])
     assert b"".join(frame.raw for frame in whole) == body
@@ -125,32 +135,12 @@ def test_frames_come_as_soon_as_they_are_complete() -> None:
     assert stream.close() == []
 
 
-RUN_ON = rows("run_on")
-
-
-@pytest.mark.parametrize(("body", "documents"), RUN_ON.values(), ids=RUN_ON)
-def test_events_that_lost_their_blank_line_are_told_apart_for_every_cut(body: bytes, documents: list[str]) -> None:
-    def read(*places: int) -> list[Frame]:
-        stream, edges = EventStream(), [0, *places, len(body)]
-        frames = [frame for start, end in itertools.pairwise(edges) for frame in stream.feed(body[start:end])]
-        return frames + stream.close()
-
-    frames = read()
-    assert [frame.data for frame in frames] == documents
-    assert b"".join(frame.raw for frame in frames) == body
-    for place in range(1, len(body)):
-        assert read(place) == frames
-    assert read(*range(1, len(body))) == frames
-
-
 @pytest.mark.parametrize("line", [b"\r", b"\n", b"\r\n", b"\r\r", b":\r", b"data: \r"], ids=repr)
 @pytest.mark.parametrize("step", [1 << 20, 64])
 def test_lines_without_end_are_read_once(line: bytes, step: int) -> None:
     """128 KB of one line: searched again for each line, it took a quarter of a minute."""
     body = line * ((1 << 17) // len(line))
     start = time.thread_time()
-    stream = EventStream()
-    frames = [frame for at in range(0, len(body), step) for frame in stream.feed(body[at : at + step])]
-    frames += stream.close()
-    assert b"".join(frame.raw for frame in frames) == body
+    found = frames(body[at : at + step] for at in range(0, len(body), step))
+    assert b"".join(frame.raw for frame in found) == body
     assert time.thread_time() - start < 1
