@@ -105,13 +105,10 @@ class MessageStream(Framer):
         self._lost = len(self._buffer) >= _PRELUDE and _length(self._buffer[:_PRELUDE]) is None
         return frames
 
-    def close(self) -> list[Frame]:
-        rest = self._take_rest()
-        if not rest:
-            return []
+    def _last_frame(self, rest: bytes) -> Frame:
         kind: FaultKind = "broken-json" if self._lost else "cut-event"
         why = "no message begins here" if self._lost else f"a message of which {len(rest)} bytes came"
-        return [Frame(self._number, rest, None, None, ((kind, why),))]
+        return Frame(self._number, rest, None, None, ((kind, why),))
 
     def _frame(self, raw: bytes) -> Frame:
         number = self._number

@@ -56,18 +56,19 @@ class Framer(ABC):
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames completed by `data`, in order."""
 
-    @abstractmethod
     def close(self) -> list[Frame]:
         """Return the bytes after the last complete frame, as a separate frame."""
+        rest = self.waiting
+        self._buffer.clear()
+        return [self._last_frame(rest)] if rest else []
+
+    @abstractmethod
+    def _last_frame(self, rest: bytes) -> Frame:
+        """Return the frame of the bytes after the last complete frame."""
 
     def _next_frame(self, raw: bytes, data: bytes) -> Frame:
         self._number += 1
         return Frame(self._number - 1, raw, None, *decode(data)) if data else Frame(self._number - 1, raw, None, None)
-
-    def _take_rest(self) -> bytes:
-        rest = bytes(self._buffer)
-        self._buffer.clear()
-        return rest
 
 
 def decode(raw: bytes) -> tuple[str, Faults]:
@@ -94,9 +95,8 @@ class WholeBody(Framer):
         self._buffer += data
         return []
 
-    def close(self) -> list[Frame]:
-        rest = self._take_rest()
-        return [Frame(0, rest, None, rest.removeprefix(BOM).decode("utf-8", "replace"))] if rest else []
+    def _last_frame(self, rest: bytes) -> Frame:
+        return Frame(0, rest, None, rest.removeprefix(BOM).decode("utf-8", "replace"))
 
 
 _TYPES = ("x-ndjson", "ndjson", "jsonl", "x-jsonlines", "jsonlines", "stream+json")
@@ -133,15 +133,11 @@ class JsonLines(Framer):
         self._line, self._searched = line - start, len(buffer)
         return frames
 
-    def close(self) -> list[Frame]:
-        rest = self._take_rest()
-        self._searched = self._line = 0
-        if not rest:
-            return []
+    def _last_frame(self, rest: bytes) -> Frame:
         frame = self._frame(rest)
         if frame.data is None or isinstance(decode_json(frame.data), dict):
-            return [frame]
-        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
+            return frame
+        return frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))
 
     def _frame(self, raw: bytes) -> Frame:
         body = raw.removeprefix(BOM) if self._number == 0 else raw
@@ -203,10 +199,7 @@ class ArrayStream(Framer):
         self._begin -= start
         return frames
 
-    def close(self) -> list[Frame]:
-        rest = self._take_rest()
-        if not rest:
-            return []
+    def _last_frame(self, rest: bytes) -> Frame:
         text, data, faults = evidence(rest.strip(BLANKS + b",").decode("utf-8", "replace")), None, Faults()
         if self._broken or (self._depth == 1 and text):
             faults = (("broken-json", text),)
@@ -214,7 +207,7 @@ class ArrayStream(Framer):
             faults = (("after-end", text),)
         elif self._depth > 1:
             data, faults = rest[self._begin :].decode("utf-8", "replace"), (("cut-event", text),)
-        return [Frame(self._number, rest, None, data, faults)]
+        return Frame(self._number, rest, None, data, faults)
 
     def _skip_string(self, position: int) -> int:
         """Return the offset after the string, or the offset up to which the buffer is read."""

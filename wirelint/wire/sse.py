@@ -81,15 +81,11 @@ class EventStream(Framer):
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def close(self) -> list[Frame]:
-        rest = self._take_rest()
-        self._searched = self._blank = 0
-        if not rest:
-            return []
+    def _last_frame(self, rest: bytes) -> Frame:
         frame = self._frame(rest)
         if frame.data is None or _BLANK_AT_END.search(rest, max(len(rest) - 4, 0)):
-            return [frame]
-        return [frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))]
+            return frame
+        return frame._replace(faults=(*frame.faults, ("cut-event", evidence(frame.data))))
 
     def _end_of_frame(self, start: int, position: int) -> int:
         """Return the offset after the blank line that ends the frame beginning at `start`, or -1."""
