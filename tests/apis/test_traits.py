@@ -10,15 +10,7 @@ from tests.build import Assistant, Call, Result, Talk, User, read, some
 from tests.tables import rows, tables
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.openai_chat import usage_report
-from wirelint.apis.traits import (
-    RAW_APIS,
-    ended_by_itself,
-    ending,
-    has_stop_words,
-    history_of,
-    output_tokens,
-    traits,
-)
+from wirelint.apis.traits import RAW_APIS, ended_by_itself, ending, has_stop_words, history_of, output_tokens, traits
 from wirelint.model import Choice, ToolCall, ToolResult
 from wirelint.text.pointers import at
 

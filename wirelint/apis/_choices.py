@@ -78,8 +78,8 @@ from wirelint.model import (
     ToolResult,
 )
 
-_PLAIN = frozenset({"role", "content"})
-"""The members of most messages."""
+PLAIN = frozenset({"role", "content"})
+"""The members of most messages and deltas."""
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 """Members that hold reasoning, in the order in which servers with several of them prefer them."""
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
@@ -125,7 +125,7 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     if role == "tool":
         name = text(message.get("tool_name")) or text(message.get("name"))
         return Message(role, (ToolResult(text(message.get("tool_call_id")), result_text(content), place, name),), place)
-    if isinstance(content, str) and message.keys() == _PLAIN:
+    if isinstance(content, str) and message.keys() == PLAIN:
         return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
     for member in (*REASONING, "tool_plan"):  # the last is Cohere's
@@ -198,21 +198,16 @@ class ChoiceReader(ReplyReader):
     """Reader of replies with candidates. A block is known by its candidate, its kind and its number among those."""
 
     has_done_marker = True
+    terminator = DONE
     evidence: ClassVar[tuple[str, ...]] = ()
     """Members of a document that only a search of the provider adds."""
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
         self.blocks: dict[tuple[int, str, int], int] = {}
-        self._finished = self._counted = False
+        self._counted = False
         self.choices_from = 0
         """Position in `out` at which the events of the document's candidates begin."""
-
-    def close(self) -> list[Event]:
-        events = super().close()
-        if self.streamed and self._finished and not self.is_done:
-            events.append(StreamViolation("missing-end", "no [DONE]", None))
-        return events
 
     # The methods below append to `out`: a generator for each of them would cost more than they do.
 
@@ -248,7 +243,7 @@ class ChoiceReader(ReplyReader):
     def read_choice(self, choice: int, body: Mapping[str, Json]) -> None: ...
 
     def add_finish(self, choice: int, reason: str) -> None:
-        self._finished = True
+        self.is_finished = True
         self.out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", self.frame))
 
     def add_text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, item: int = -1) -> None:

@@ -41,30 +41,10 @@ from wirelint.apis.reading import (
     stated_reason,
     tool_choice,
 )
-from wirelint.events import (
-    Done,
-    Event,
-    Finish,
-    Frame,
-    Other,
-    ReplyMeta,
-    Start,
-    StreamViolation,
-    part_of,
-)
+from wirelint.events import Done, Event, Finish, Frame, Other, ReplyMeta, Start, part_of
 from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
-from wirelint.model import (
-    Arguments,
-    Json,
-    Kind,
-    Part,
-    Reasoning,
-    Request,
-    Role,
-    Tool,
-    ToolResult,
-)
+from wirelint.model import Arguments, Json, Kind, Part, Reasoning, Request, Role, Tool, ToolResult
 from wirelint.wire.aws_eventstream import carry
 
 _EVENTS = frozenset(load("apis")["events"]["anthropic.messages"].split())
@@ -171,21 +151,16 @@ class Reader(BlockReader):
     """Reader of replies. A block that never started is started by its first delta."""
 
     finish_name = "stop_reason"
+    terminator = "message_stop"
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
-        self._started = self._finished = False
+        self._started = False
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
             return [Other(frame)]  # SDKs ignore the data of an event with this name
         return super().read(frame)
-
-    def close(self) -> list[Event]:
-        events = super().close()
-        if self.streamed and self._finished and not self.is_done:
-            events.append(StreamViolation("missing-end", "no message_stop", None))
-        return events
 
     def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed:
@@ -218,7 +193,7 @@ class Reader(BlockReader):
                 yield self.stop(key)
             case "message_delta":
                 delta = mapping(document.get("delta"))
-                self._finished = self._finished or stated_reason(delta.get("stop_reason")) is not None
+                self.is_finished = self.is_finished or stated_reason(delta.get("stop_reason")) is not None
                 yield from self.ending(delta, document.get("usage"))
             case "message_stop":
                 self.is_done = True

@@ -36,17 +36,7 @@ from wirelint.apis.writing import dump, frame_document, framed
 from wirelint.events import Delta, Done, Event, Finish, Frame, Other, Start, part_of
 from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
-from wirelint.model import (
-    Arguments,
-    Json,
-    Kind,
-    Part,
-    Request,
-    Role,
-    Text,
-    Tool,
-    ToolResult,
-)
+from wirelint.model import Arguments, Json, Kind, Part, Request, Role, Text, Tool, ToolResult
 from wirelint.wire.aws_eventstream import CHUNK, chunk, message
 
 _MODEL = re.compile(

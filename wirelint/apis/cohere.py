@@ -35,18 +35,7 @@ from wirelint.apis.writing import (
     set_or_drop,
     text_of,
 )
-from wirelint.events import (
-    CallUpdate,
-    Delta,
-    Done,
-    Event,
-    Finish,
-    Frame,
-    Other,
-    ReplyMeta,
-    Start,
-    Usage,
-)
+from wirelint.events import CallUpdate, Delta, Done, Event, Finish, Frame, Other, ReplyMeta, Start, Usage
 from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
 from wirelint.model import Json, Kind, Request
@@ -56,8 +45,6 @@ _FIELDS: dict[str, Kind] = {"text": "text", "thinking": "reasoning"}
 _CALL = "tool call"
 _PLAN: Key = ("plan", 0)
 _CITATIONS: Key = ("citations", 0)
-
-
 _PATHS = re.compile(r"/v2/chat\Z")
 
 

@@ -41,33 +41,9 @@ from wirelint.apis.reading import (
     or_other,
     role_of,
 )
-from wirelint.events import (
-    Close,
-    Delta,
-    Done,
-    Event,
-    Failure,
-    Finish,
-    Frame,
-    Other,
-    Start,
-    StreamViolation,
-    part_of,
-)
+from wirelint.events import Close, Delta, Done, Event, Failure, Finish, Frame, Other, Start, StreamViolation, part_of
 from wirelint.jsonvalues import decode_json, mapping, mappings, number, text
-from wirelint.model import (
-    Json,
-    Kind,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Request,
-    Text,
-    Tool,
-    ToolChoice,
-    ToolResult,
-)
+from wirelint.model import Json, Kind, Message, Opaque, Part, Reasoning, Request, Text, Tool, ToolChoice, ToolResult
 
 _METHODS = ("generateContent", "streamGenerateContent")
 

@@ -41,18 +41,7 @@ from wirelint.apis.writing import (
     text_of,
     without_violations,
 )
-from wirelint.events import (
-    Delta,
-    Done,
-    Event,
-    Failure,
-    Finish,
-    Frame,
-    Other,
-    ReplyMeta,
-    Start,
-    Usage,
-)
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, Usage
 from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.model import Arguments, Json, Kind, Message, Opaque, Part, Request, Text
 

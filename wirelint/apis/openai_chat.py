@@ -19,6 +19,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from wirelint.apis._choices import (
+    PLAIN,
     REASONING,
     ChoiceReader,
     ChoiceStreamWriter,
@@ -46,8 +47,6 @@ from wirelint.model import Json, Kind
 
 _OTHER_APIS = tuple(load("apis")["other_paths"]["openai.chat"].split())
 """Ends of paths with bodies of the same shape that belong to other APIs, or to endpoints without a model's reply."""
-_SIMPLE = frozenset({"role", "content"})
-"""The members of nearly every delta."""
 _MISTRAL_CLIENTS = ("mistral-client", "mistralai")
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
@@ -113,7 +112,7 @@ class Reader(ChoiceReader):
         message = mapping(body.get("delta")) or mapping(body.get("message"))
         content = message.get("content")
         place = f"/choices/{choice}/message"
-        simple = message.keys() <= _SIMPLE
+        simple = message.keys() <= PLAIN
         if not simple:
             self._reasoning(choice, message, place)
         if content:
@@ -509,8 +508,7 @@ def _is_mistral(_path: str, headers: Mapping[str, str], body: Mapping[str, Json]
 
     The body does not identify the API, and other hosts serve the same models in exactly OpenAI's shape.
     """
-    host = headers.get("host", "").partition(":")[0].lower()
-    ours = f".{host}".endswith(".mistral.ai")
+    ours = _is_host(headers.get("host", "").partition(":")[0].lower(), ("mistral.ai",))
     return (ours or headers.get("user-agent", "").lower().startswith(_MISTRAL_CLIENTS)) and is_conversation(body)
 
 

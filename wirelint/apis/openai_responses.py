@@ -34,31 +34,10 @@ from wirelint.apis.reading import (
     role_of,
     tool_choice,
 )
-from wirelint.events import (
-    CallUpdate,
-    Close,
-    Delta,
-    Done,
-    Event,
-    Finish,
-    Other,
-    Start,
-    part_of,
-)
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Other, Start, part_of
 from wirelint.jsonvalues import mapping, mappings, number, text
 from wirelint.lexicon import load
-from wirelint.model import (
-    Arguments,
-    Json,
-    Kind,
-    Message,
-    Opaque,
-    Request,
-    Text,
-    Tool,
-    ToolChoice,
-    ToolResult,
-)
+from wirelint.model import Arguments, Json, Kind, Message, Opaque, Request, Text, Tool, ToolChoice, ToolResult
 
 _OTHER_APIS = tuple(load("apis")["other_paths"]["openai.responses"].split())
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "custom_tool_call_output"})

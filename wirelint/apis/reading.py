@@ -171,18 +171,17 @@ class Documents:
     _LONGEST_SPLIT = 1 << 20
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._size = 0
-        self._first: Frame | None = None
+        self._pieces: list[Frame] = []
+        """Frames that hold the pieces of one document so far."""
         self.last = Decoded(None, None)
 
     def read(self, frame: Frame) -> Reading:
         data = frame.data
-        if data == DONE and self._first is None and not frame.faults:
+        if data == DONE and not self._pieces and not frame.faults:
             self.last = Decoded(frame, None)
             return ([], True, [])
         document = _decode(data) if data is not None else None
-        if document is not None and self._first is None and not frame.faults:  # nearly all of them
+        if document is not None and not self._pieces and not frame.faults:  # nearly all of them
             self.last = Decoded(frame, document)
             return ([(document, frame)], False, [])
         violations: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
@@ -209,27 +208,23 @@ class Documents:
 
     def close(self) -> list[Event]:
         """Drop pieces that did not form a document, and return the violation."""
-        if self._first is None:
-            return []
-        violation = StreamViolation("broken-json", self._pieces[0][:60], self._first)
-        self._pieces, self._size, self._first = [], 0, None
-        return [violation]
+        pieces, self._pieces = self._pieces, []
+        return [StreamViolation("broken-json", (pieces[0].data or "")[:60], pieces[0])] if pieces else []
 
     def _join(self, frame: Frame, data: str, violations: list[Event]) -> Reading:
-        if self._first is None and not data.lstrip().startswith("{"):
+        if not self._pieces and not data.lstrip().startswith("{"):
             return ([], False, [*violations, StreamViolation("broken-json", data[:60], frame)])
-        self._first = self._first or frame
-        self._pieces.append(data)
-        self._size += len(data)
-        if self._size > self._LONGEST_SPLIT:
+        self._pieces.append(frame)
+        joined = "".join(piece.data or "" for piece in self._pieces)
+        if len(joined) > self._LONGEST_SPLIT:
             return ([], False, violations + self.close())
-        joined = "".join(self._pieces)
         document = _decode(joined) if len(self._pieces) > 1 else None
         if document is None:
             return ([], False, violations)
-        violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
-        named = frame if frame.event is not None else frame._replace(event=self._first.event)
-        self._pieces, self._size, self._first = [], 0, None
+        first = self._pieces[0]
+        violations.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", first))
+        self._pieces = []
+        named = frame if frame.event is not None else frame._replace(event=first.event)
         return ([(document, _part_of(named, joined))], False, violations)
 
 
@@ -248,11 +243,14 @@ class ReplyReader(ABC):
 
     has_done_marker: ClassVar[bool] = False
     """True if `[DONE]` ends a stream of the API. Readers of other APIs ignore it."""
+    terminator: ClassVar[str] = ""
+    """The event that must follow a finish reason in a stream. Empty: none, or the reader checks it."""
 
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed
         self.documents = Documents()
-        self.is_done = False
+        self.is_done = self.is_finished = False
+        """`is_done`: the terminator has been read. `is_finished`: a finish reason has been read."""
         self.count = 0
         """Number of blocks so far, which is the number of the next one."""
         self.out: list[Event] = []
@@ -280,7 +278,10 @@ class ReplyReader(ABC):
 
     def close(self) -> list[Event]:
         """Return violations that only the end of the stream can show."""
-        return self.documents.close()
+        events = self.documents.close()
+        if self.terminator and self.streamed and self.is_finished and not self.is_done:
+            events.append(StreamViolation("missing-end", f"no {self.terminator}", None))
+        return events
 
     def next_block(self) -> int:
         """Return the number of a new block."""

@@ -145,8 +145,6 @@ def _pieces(atom: re.Match[str], inner: list[Opener], quantifier: re.Match[str] 
         chars = atom["class"][1:-1] if atom["class"][0] == "[" else atom["class"]
         return (Run(chars, least, most) if quantifier is not None else Run(chars, 1, 1),)
     if atom["group"]:
-        if quantifier is None and len(inner) == 1:
-            return inner[0]
         return (Either((*inner, ()) if quantifier is not None else tuple(inner)),)
     char = _CONTROLS.get(atom["escaped"], atom["escaped"]) if atom["escaped"] else atom["char"]
     if quantifier is None:
