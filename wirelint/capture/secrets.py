@@ -181,7 +181,7 @@ class Form:
         start, end = match.span(match.re.groups and 1)
         secret = text[start:end]
         rest = secret[len(self.prefix) :]
-        if is_marked(secret) or (self.digit and (not _has_digit(rest) or _CSS_CLASS.fullmatch(rest))):
+        if is_marked(secret) or (self.digit and (not _has_digit(rest) or _PHRASES["css_class"].fullmatch(rest))):
             return None, match.end()
         return Span(start, end, secret), match.end()
 
@@ -285,11 +285,6 @@ def find_tokens(text: str) -> Iterator[Span]:
                     yield span
 
 
-_CSS_CLASS = re.compile(r"[a-z]{1,14}[0-9]{0,2}(?:[-_][a-z]{0,14}[0-9]{0,2})*")
-"""Text after a prefix that is no credential (`sk-child-circle-before-12`): short lower-case words that end in up to two
-digits."""
-
-
 def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
@@ -301,13 +296,9 @@ def _is_token(text: str) -> bool:
     return _has_digit(text) or (len(text) >= 20 and text.lower() != text and text.upper() != text)
 
 
-_FILE = re.compile(r"(?:[A-Za-z]:|~|\.{0,2})[/\\][\w./\\@+-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
-"""A path to a file with an extension: `signing_key=/etc/keys-2/release.pem`. No base64 has a dot."""
-
-
 def _is_variable_secret(text: str) -> bool:
     """Return True if the value of a variable is no name, path, date or placeholder."""
-    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or text.startswith(("/", ".", "~")):
+    if is_placeholder(text) or _PHRASES["css_class"].fullmatch(text) or text.startswith(("/", ".", "~")):
         return False
     return _has_digit(text) and any(map(str.isalpha, text))
 
@@ -340,55 +331,37 @@ def _row(row: Mapping[str, Any]) -> Shape:
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
 
-_AWS_ID = re.compile(
-    r"A(?:KI|SI)A(?:(?<![A-Za-z0-9]A[KS]IA)|(?<=%[0-9A-Fa-f][0-9A-Fa-f]A[KS]IA))[A-Z0-9]{16}(?![A-Za-z0-9])"
-)
-_AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 _AWS_REACH = 256
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]+")
 
 
 def _find_aws(text: str) -> Iterator[Span]:
     """Yield the id of an AWS key, and the secret shortly after it, which alone has no recognisable shape; a SHA-1 is
     none."""
-    for key in _AWS_ID.finditer(text):
+    for key in _PHRASES["aws_id"].finditer(text):
         yield Span(*key.span(), key.group())
-        for match in _AWS_SECRET.finditer(text, key.end(), key.end() + _AWS_REACH):
-            if not _HEXADECIMAL.fullmatch(match.group()):
+        for match in _PHRASES["aws_secret"].finditer(text, key.end(), key.end() + _AWS_REACH):
+            if not _PHRASES["hexadecimal"].fullmatch(match.group()):
                 yield Span(*match.span(), match.group())
                 break
 
 
-_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_BODY = re.compile(r"[A-Za-z0-9+/=\s\\:,-]*")
-_PEM_CONTENT = re.compile(r"[A-Za-z0-9+/=]{16}")
-
-
 def _find_private_keys(text: str) -> Iterator[Span]:
     """PEM and PGP private keys, also one that was cut off before its end line. The bare header is no secret."""
-    begin = _PEM_BEGIN.search(text)
-    end = _PEM_END.search(text, begin.end()) if begin is not None else None
-    while begin is not None:
-        following = _PEM_BEGIN.search(text, begin.end())
-        limit = following.start() if following is not None else len(text)
-        if end is not None and end.start() < begin.end():
-            end = _PEM_END.search(text, begin.end())
-        if end is not None and end.end() <= limit:
-            stop = end.end()
-        else:
-            body = _PEM_BODY.match(text, begin.end(), limit)
-            stop = body.end() if body is not None else begin.end()
-        if _PEM_CONTENT.search(text, begin.end(), stop):
+    begins = list(_PHRASES["pem_begin"].finditer(text))
+    limits = [*(begin.start() for begin in begins[1:]), len(text)]
+    for begin, limit in zip(begins, limits, strict=False):
+        place = begin.end(), limit
+        end = _PHRASES["pem_end"].search(text, *place) or _PHRASES["pem_body"].match(text, *place)
+        stop = end.end() if end is not None else begin.end()
+        if _PHRASES["pem_content"].search(text, begin.end(), stop):
             yield Span(begin.start(), stop, text[begin.start() : stop])
-        begin = following
 
 
 _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "digit": _has_digit,
     "encoded": lambda text: not is_placeholder(text) and (_has_digit(text) or "=" in text or text.lower() != text),
     "masked": lambda text: text.startswith("sk-") or _has_digit(text),
-    "mixed": lambda text: _has_digit(text) and not is_placeholder(text) and not _FILE.fullmatch(text),
+    "mixed": lambda text: _has_digit(text) and not is_placeholder(text) and not _PHRASES["file_path"].fullmatch(text),
     "real": lambda text: not is_placeholder(text),
     "token": _is_token,
     "variable": _is_variable_secret,
@@ -419,37 +392,16 @@ _FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"
 _PLAIN = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ=", b"abcdefghijklmnopqrstuvwxyz:")
 _BETWEEN = b" \t\n\v\f\r\x1c\x1d\x1e\x1f\"'\\" + bytes(range(0x80, 0x100))
 
-_STRUCTURES = (
-    # An escape of a printable ASCII character or of a folded one, which may hide anything; one of white space between
-    # name and colon.
-    ("\\", r"(?:/|u(?:00[2-7]|(?i:212a|017f|013[01]))|(?:[bfnrt]|u[0-9a-fA-F]{4})\s*[:=])"),
-    ("A", r"(?<=A)(?=[KS]IA[A-Z0-9]{16})"),
-    ("*", r"(?<=[A-Za-z0-9_-]\*)(?=\*\*+[A-Za-z0-9_-]{2})"),
-    ("K", r"(?<=PRIVATE K)(?=EY)"),
+_QUERY, _NAMES, _PACKAGE_KEYS, _USER = (
+    re.compile(_PHRASES.text(name).encode()) for name in ("near_query", "near_name", "package_keys", "near_user")
 )
-"""A rare character and the pattern around it: signs of secrets in `shapes`."""
-
-_PROBE_QUERY = re.compile(
-    rb"=(?:(?<=[kK][eE][yY]=)|(?<=[sS][iI][gG]=)|(?<=[uU][rR][eE]=)|(?<=[iI][aA][lL]=))[^\s&\"'`<>()\[\]]{8}"
-)
-
-# `(?<=...)` three letters wide first: it lets almost none of the keys of ordinary traffic through to the others.
-_NAMES = re.compile(
-    rb":(?<=[krospai][erwsoali][yntdels]:)(?:(?<=[-_.iptegnsrh]key:)|(?<=token:)|(?<=secret:)|(?<=password:)|(?<=passwd:)"
-    rb"|(?<=pwd:)|(?<=passphrase:)|(?<=authorization:)|(?<=credential:)|(?<=credentials:)|(?<=cookie:))"
-)
-
-
-_PACKAGE_KEYS = re.compile(_PHRASES.text("package_keys").encode())
 _ZEROS = b"A" * 18
-
-_USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
-"""`https://user:password@`. A backslash may begin an escape of a letter."""
 
 
 @cache
 def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
-    return tuple((anchor.encode(), re.compile(sign.encode())) for anchor, sign in signs(*_STRUCTURES))
+    structures = ((anchor, around) for anchor, around in _PHRASES.table("structures"))
+    return tuple((anchor.encode(), re.compile(sign.encode())) for anchor, sign in signs(*structures))
 
 
 def harmless(text: str) -> bool:
@@ -465,7 +417,7 @@ def harmless(text: str) -> bool:
                 raw = raw.replace(character.encode(), letter)
     if b"@" in raw and _USER.search(raw) is not None:
         return False
-    if b"=" in raw and _PROBE_QUERY.search(raw) is not None:
+    if b"=" in raw and _QUERY.search(raw) is not None:
         return False
     if (b"oy2" in raw or b"cio" in raw) and _PACKAGE_KEYS.search(raw) is not None:
         return False
@@ -483,12 +435,8 @@ LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+(?:\\\Z)?)(?:"|\Z)', re.DOTALL
 
 _COLON = re.compile(r"\s*:\s*")
 _PAIR = re.compile(r"""(["'])([\w.-]{2,64})\1\s{0,8}:\s{0,8}(["'])""")
-_PAIR_HINT = re.compile(
-    r"""(?:key|token|secret|word|passwd|pwd|phrase|ation|ntials?|cookie)["'\\]+\s{0,8}:\s{0,8}["'\\]"""
-)
-_HIDING = re.compile(r"\\(?:/|u00[2-7])")
-"""An escape of a printable ASCII character, which may hide a shape from a search in the raw document."""
-
+_VALUES = {mark: re.compile(rf"(?:[^{mark}\\\r\n]|\\.|\\\Z)*+", re.DOTALL) for mark in "\"'"}
+"""The rest of a quoted value after its quotation mark, up to the next one or to the end of the line."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.)|\Z)", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -507,13 +455,13 @@ class Scope(NamedTuple):
     def of(cls, text: str, known: tuple[str, ...]) -> Scope:
         """Return the scope of a document, by quick searches in its raw text."""
         nothing = harmless(text)
-        if not nothing and _HIDING.search(text):
+        if not nothing and _PHRASES["hiding"].search(text):
             return cls(SHAPES, known, True)
         nearby = tuple([secret for secret in known if is_near(secret, text)])
         if nothing:
             return cls((), nearby, False)
         shapes = tuple(shape for shape in SHAPES if shape.hint(text))
-        return cls(shapes, nearby, _PAIR_HINT.search(text.lower()) is not None)
+        return cls(shapes, nearby, _PHRASES["pair_hint"].search(text.lower()) is not None)
 
 
 def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
@@ -600,17 +548,10 @@ def _find_pairs(text: str) -> Iterator[Span]:
         position = match.end() - 1
         if _SECRET_NAME.fullmatch(_normal(match[2])) is None and match[2] != "token":
             continue
-        start, end = match.end(), _end_of_value(text, match.end(), match[3])
-        if (span := _secret_value(match[2], text[start:end], start)) is not None:
+        value = _VALUES[match[3]].match(text, match.end())
+        if value is not None and (span := _secret_value(match[2], value[0], value.start())) is not None:
             yield span
-        position = end
-
-
-def _end_of_value(text: str, start: int, quote: str) -> int:
-    position = start
-    while position < len(text) and text[position] != quote and text[position] not in "\r\n":
-        position += 2 if text[position] == "\\" else 1
-    return min(position, len(text))
+        position = value.end() if value is not None else match.end()
 
 
 def _find_known(text: str, secret: str) -> Iterator[Span]:
