@@ -17,7 +17,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import itertools
 import operator
 import re
 import time
@@ -141,9 +140,7 @@ class _Numbered:
     def record(self, record: Record) -> Record:
         clean = self._redactor.record(_bare(record))
         line: Json = orjson.loads(MARK.sub(self._number, encode(clean).decode()))
-        return dataclasses.replace(
-            decode(line, clean.source, clean.place), form=clean.form, chunks=clean.chunks, missing=clean.missing
-        )
+        return dataclasses.replace(decode(line, clean.source, clean.place), form=clean.form)
 
     def _number(self, match: re.Match[str]) -> str:
         return self._numbers.setdefault(match[0], f"[redacted:{len(self._numbers) + 1:08x}]")
@@ -250,17 +247,16 @@ class _Reduction:
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
         names = self._names(form, shrinker.value) | frozenset(_keys(shrinker.value))
-        for path in shrinker.plain(lambda path, text: _is_protocol(path) or text in names):
+
+        def stays(path: Path, text: str) -> bool:
+            return _is_protocol(path) or text in names
+
+        for path in shrinker.plain(stays):
             shrinker.shorten(path)
         shrinker.clip()
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
-        left = [
-            path
-            for path, text in strings(shrinker.value)
-            if not _is_protocol(path) and text not in names and neutral(text) != text
-        ]
-        places = [f"/{'/'.join(map(str, path))}" for path in left]
+        places = [f"/{'/'.join(map(str, path))}" for path in shrinker.real_texts(stays)]
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
@@ -439,6 +435,8 @@ T = TypeVar("T")
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _PART = re.compile(r"\s+|\w+|[^\w\s]")
+_MARK_OR_CHARACTER = re.compile(rf"{MARK.pattern}|.", re.DOTALL)
+_MARK_OR_OTHERS = re.compile(rf"{MARK.pattern}|(?:(?!{MARK.pattern}).)+", re.DOTALL)
 
 
 class Budget:
@@ -503,8 +501,11 @@ class Shrinker:
 
     def plain(self, kept: Callable[[Path, str], bool]) -> Sequence[Path]:
         """Replace texts by neutral ones of the same shape. Return the places of texts that the test needs."""
-        places = [path for path, text in strings(self.value) if not kept(path, text) and neutral(text) != text]
-        return self._replace(places, neutral)
+        return self._replace(self.real_texts(kept), neutral)
+
+    def real_texts(self, kept: Callable[[Path, str], bool]) -> list[Path]:
+        """Return the places of texts that are not neutral, without those that are kept."""
+        return [path for path, text in strings(self.value) if not kept(path, text) and neutral(text) != text]
 
     def clip(self, longest: int = 48) -> None:
         """Shorten long neutral texts."""
@@ -564,21 +565,19 @@ def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequenc
 
 def neutral(text: str) -> str:
     """Return the neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
-    made: list[str] = []
-    for between, mark in itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue=""):
-        made += [("X" if one.isupper() else "x") if one.isalpha() else "0" if one.isdigit() else one for one in between]
-        made.append(mark)
-    return "".join(made)
+    return _MARK_OR_CHARACTER.sub(lambda found: _neutral_character(found[0]), text)
+
+
+def _neutral_character(one: str) -> str:
+    if one.isalpha():
+        return "X" if one.isupper() else "x"
+    return "0" if one.isdigit() else one
 
 
 def _split(text: str, form: re.Pattern[str]) -> list[str]:
     """Return the pieces of a text. A redaction mark is one piece."""
-    words: list[str] = []
-    for between, mark in itertools.zip_longest(MARK.split(text), MARK.findall(text), fillvalue=""):
-        words += form.findall(between)
-        if mark:
-            words.append(mark)
-    return words
+    parts = (found[0] for found in _MARK_OR_OTHERS.finditer(text))
+    return [word for part in parts for word in ([part] if MARK.match(part) else form.findall(part))]
 
 
 def at(value: Any, path: Path) -> Json:

@@ -224,8 +224,6 @@ def _reported(url: str | os.PathLike[str]) -> Iterator[None]:
     """Turn every failure of a client library into a `StorageError`: the libraries share no base class."""
     try:
         yield
-    except StorageError:
-        raise
     except Exception as error:
         raise StorageError(str(url), *_described(str(url), error, getattr(url, "full", str(url)))) from error
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import logging
 import os
 import random
@@ -65,17 +64,14 @@ class _Open:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.descriptor = os.open(path, _FLAGS, 0o600)
-        state = os.fstat(self.descriptor)
-        self.size = state.st_size
-        self.identity = (state.st_dev, state.st_ino)
+        self.size = os.fstat(self.descriptor).st_size
 
     def is_intact(self) -> bool:
         """Return True if the path still leads to this file. A removed open file takes writes without an error."""
         try:
-            state = os.stat(self.path)
+            return os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
         except OSError:
             return False
-        return (state.st_dev, state.st_ino) == self.identity
 
 
 class Part:
@@ -94,16 +90,12 @@ class Part:
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
         name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{run}"
-        for number in itertools.count(1):
-            path = folder / (name if number == 1 else f"{name}-{number:03}")
-            try:
-                path.mkdir(mode=0o700)
-            except FileExistsError:
-                if not path.exists() and not path.is_symlink():
-                    raise  # `folder` itself is a file
-                continue
-            return cls(path, now)
-        raise AssertionError("unreachable")
+        path, number = folder / name, 1
+        while os.path.lexists(path):
+            number += 1
+            path = folder / f"{name}-{number:03}"
+        path.mkdir(mode=0o700)
+        return cls(path, now)
 
     def mark(self) -> None:
         """Make the file `.ship`, locked until `close`. Raises OSError."""
@@ -166,7 +158,7 @@ _SHORT = 4
 """The queue is short if it holds less than its limit divided by this number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Counts:
     """Counts of entries: written, dropped (no room, no disk), and failed to serialise."""
 
@@ -223,7 +215,8 @@ class Store:
         self._condition = threading.Condition()
         self._closing = self._hurried = False
         self._said: set[str] = set()
-        self._written = self._dropped = self._failed = self._numbered = 0
+        self.counts = Counts()
+        self._numbered = 0
         self._thread: threading.Thread | None = None
 
     @property
@@ -235,10 +228,6 @@ class Store:
     def waiting(self) -> int:
         """Number of entries that are not on disk yet."""
         return len(self._queue)
-
-    @property
-    def counts(self) -> Counts:
-        return Counts(self._written, self._dropped, self._failed)
 
     def place(self) -> dict[str, Json]:
         """Return the place of the next exchange of the run, for its captures: `proxy`, and `sequence` from 1. A number
@@ -255,7 +244,7 @@ class Store:
             is_closing = self._closing
             is_full = self._queued + size > self._max_queue and bool(self._queue)
             if is_closing or is_full:
-                self._dropped += len(pieces)
+                self.counts.dropped += len(pieces)
             else:
                 self._queue.append(_Entry(pieces, size))
                 self._queued += size
@@ -288,13 +277,13 @@ class Store:
             thread.join(timeout)
         with self._condition:
             left = sum(len(entry.pieces) for entry in self._queue)
-            self._dropped += left
+            self.counts.dropped += left
             self._queue.clear()
             self._queued = 0
         if thread is None or not thread.is_alive():
             self._close_part()
-        if self._dropped:
-            self._tell("lost", f"{self._dropped} captures were not written ({self.folder})")
+        if self.counts.dropped:
+            self._tell("lost", f"{self.counts.dropped} captures were not written ({self.folder})")
         if self._shipper is not None:
             self._shipper.close(FLUSH if flush else 0.0)
         return left == 0
@@ -306,7 +295,7 @@ class Store:
                 try:
                     data = piece.make()
                 except Exception as error:  # Fail open: after any error of serialisation the next exchange is written.
-                    self._failed += 1
+                    self.counts.failed += 1
                     why = f"{type(error).__name__}: {self.redactor.text(str(error))}"
                     self._tell("make", f"an exchange could not be captured: {why}")
                 else:
@@ -349,11 +338,11 @@ class Store:
                     f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
                 )
             else:
-                self._written += 1
+                self.counts.written += 1
                 return
             with self._condition:
                 if self._closing:
-                    self._dropped += 1
+                    self.counts.dropped += 1
                     return
                 self._condition.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, longest)
