@@ -39,8 +39,8 @@ from wirelint.addon.recorder import (
     LEAST_BODY,
     ExchangeRecorder,
     may_be_ours,
+    new_recorder,
     note_unknown,
-    open_recorder,
     pass_unread,
     take_ignore_header,
 )
@@ -267,11 +267,11 @@ class Inspector:
         except TooLargeError:
             body, large = None, True
         if body is None or large:
-            unread = open_recorder(flow, None, self.settings, self.failures)
+            unread = new_recorder(flow, None, self.settings, self.failures)
             if pass_unread(unread, unread.method, LEAST_BODY, large=large):
                 self._remember(unread)
             return
-        recorder = open_recorder(flow, body, self.settings, self.failures)
+        recorder = new_recorder(flow, body, self.settings, self.failures)
         # After a failure the reply is still passed on as it comes, and captured.
         with recorder.caught("reading the request"):
             recorder.begin_session(later=not recorder.rules.repair)

@@ -20,13 +20,14 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from mitmproxy import http
 
 from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.capture.format import NAMES, beside_received, beside_sent, encode, times_of
+from wirelint.capture.format import NAMES, beside_received, beside_sent, decode, encode, times_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import END_HEADER
 from wirelint.capture.record import Record
@@ -36,6 +37,7 @@ from wirelint.capture.store import Piece, Store
 from wirelint.capture.streams import StreamStrings
 from wirelint.capture.writers.flows import flow_bytes, make_flow
 from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
+from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import compile_patterns
 from wirelint.model import Exchange, Json
 from wirelint.prices import tokens_of
@@ -232,22 +234,6 @@ def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
         store.put(*pieces, size=size)
 
 
-_SAMPLE = Record(
-    "sample",
-    "POST",
-    "https://localhost/v1/chat/completions",
-    request_body=b"""{"model": "sample", "messages": [{"role": "user", "content": "Please send it."}], "tools": [
-    {"type": "function", "function": {"name": "send_mail", "parameters": {"type": "object", "properties": {}}}}]}""",
-    status=200,
-    response_body=b"""{"choices": [{"index": 0, "finish_reason": "stop", "message":
-    {"role": "assistant", "content": "I've sent the mail `now` for 5 USD. <tool_call>"}}, {"index": 1, "finish_reason":
-    "tool_calls", "message": {"role": "assistant", "tool_calls": [{"id": "call_1", "type": "function", "function":
-    {"name": "send_mail", "arguments": "{'to': 'Ann'"}}]}}]}""",
-    end="complete",
-)
-"""A reply with a claim, a number, code, the beginning of markup, and arguments that are no JSON."""
-
-
 Reading: TypeAlias = "tuple[Record, Exchange | None]"
 """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
 
@@ -303,10 +289,12 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
 def warm_up(rules: Sequence[Rule]) -> None:
     """Compile all patterns and judge a sample; safe in a thread.
 
-    Patterns are compiled and some modules imported at their first use, which would hold up all traffic for 0.1 s.
+    Patterns are compiled and some modules imported at their first use, which would hold up all traffic for 0.1 s. The
+    reply of the sample has a claim, a number, code, the beginning of markup, and arguments that are no JSON.
     """
     compile_patterns()
-    exchange = replay(_SAMPLE)
+    sample = Path(__file__).with_name("warm_up.json").read_bytes()
+    exchange = replay(decode(decode_json(sample), "sample", "line 1"))
     if exchange is not None:
         Engine(rules).judge(exchange)
 

@@ -426,31 +426,30 @@ def may_be_ours(request: http.Request) -> bool:
             return False
 
 
-def open_recorder(flow: http.HTTPFlow, body: bytes | None, settings: Settings, failures: Failures) -> ExchangeRecorder:
-    """Create the recorder of a request. `body` is decoded."""
-    started = flow.request.timestamp_end or flow.request.timestamp_start
-    return new_recorder(flow, flow.id, url_of(flow.request), body, started, settings, failures)
-
-
 def new_recorder(
     flow: http.HTTPFlow,
-    name: str,
-    url: str,
     body: bytes | None,
-    started: float,
     settings: Settings,
     failures: Failures,
+    *,
+    name: str = "",
+    url: str = "",
+    started: float = 0.0,
 ) -> ExchangeRecorder:
-    """Create the recorder of an exchange that a request or a message of a flow begins. `name`: its id."""
+    """Create the recorder of an exchange that the request of a flow begins, or a message over its WebSocket.
+
+    `body` is decoded. `name` (the id), `url` and `started` are those of a message.
+    """
+    request = flow.request
     return ExchangeRecorder(
         flow=flow,
         failures=failures,
-        id=name,
-        method=flow.request.method,
-        url=url,
+        id=name or flow.id,
+        method=request.method,
+        url=url or url_of(request),
         request_headers=asked_headers(flow),
         request_body=body or None,
-        started=started,
+        started=started or request.timestamp_end or request.timestamp_start,
         rules=settings.rules,
         limit=settings.max_body,
     )

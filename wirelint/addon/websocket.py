@@ -181,7 +181,7 @@ class WebSockets:
     ) -> ExchangeRecorder | None:
         """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
         url, body = socket_url(url_of(flow.request)), None if large else message.content
-        recorder = new_recorder(flow, name, url, body, message.timestamp, settings, self._failures)
+        recorder = new_recorder(flow, body, settings, self._failures, name=name, url=url, started=message.timestamp)
         if large:
             pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, large=True)
         else:
