@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gzip
 import json
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import brotli
+import zstandard
 from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
-from tests.build import REGISTRY, as_record
+from tests.build import REGISTRY, as_record, chunk, sse
 from tests.fakes import Clock
 from wirelint.addon.addon import Inspector
 from wirelint.addon.annotate import judge, read
@@ -25,12 +29,29 @@ from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
 from wirelint.settings import Scopes
 
+CODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+"""What encodes a body, by its content-encoding."""
+
+
+HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
+BEGUN = sse(chunk({"content": "Once upon"}), done=False).encode()
+OVER = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
+"""A stream in three pieces."""
+
+
+NAME = "3f2a9c11-0000"
+
 
 def recorder_of(
     record: Mapping[str, Any],
     limit: int = 1 << 20,
     clock: Clock | None = None,
-    name: str = "3f2a9c11-0000",
+    name: str = NAME,
     rules: Scopes | None = None,
     flow: http.HTTPFlow | None = None,
     failures: Failures | None = None,
@@ -68,15 +89,20 @@ def feed(recorder: ExchangeRecorder, data: bytes, at: float) -> None:
 
 
 def result_of_record(
-    record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
+    record: Mapping[str, Any],
+    end: End = "complete",
+    error: str | None = None,
+    rules: tuple[str, ...] = (),
+    engine: Engine | None = None,
+    name: str = NAME,
 ) -> Checked:
     """The result on an exchange that passed in one piece."""
     chosen = Scopes.over(REGISTRY.select(rules))
-    made, recorder = as_record(record), recorder_of(record, rules=chosen)
+    made, recorder = as_record(record), recorder_of(record, rules=chosen, name=name)
     if made.status is not None:
         recorder.respond(made.status, made.response_headers)
         feed(recorder, made.response_body or b"", 420.0)
-    return judged(recorder, Engine(chosen), end, error)
+    return judged(recorder, engine or Engine(chosen), end, error)
 
 
 def judged(recorder: ExchangeRecorder, engine: Engine, end: End = "complete", error: str | None = None) -> Checked:
@@ -132,6 +158,14 @@ def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def pass_head(inspector: Inspector, flow: http.HTTPFlow, response: http.Response) -> http.Response:
+    """The response, after the request and its head have passed."""
+    inspector.request(flow)
+    flow.response = response
+    inspector.responseheaders(flow)
+    return response
+
+
 def ended(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:
     flow = pass_through(inspector, record)
     inspector.response(flow)
@@ -141,10 +175,8 @@ def ended(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:
 def pass_through(inspector: Inspector, record: Mapping[str, Any]) -> http.HTTPFlow:
     """A flow whose streamed reply has passed without repairs, up to its last byte."""
     flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
+    response = pass_head(inspector, flow, head_of(record))
+    assert isinstance(response.stream, HttpReply)
     body = as_record(record).response_body or b""
-    assert flow.response.stream(body) == body
+    assert response.stream(body) == body
     return flow

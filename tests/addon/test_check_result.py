@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from tests.addon.build import feed, judged, recorder_of, result_of_record
+from tests.addon.build import judged, recorder_of, result_of_record
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
@@ -92,13 +92,8 @@ def test_failures_do_not_quote_secrets() -> None:
 
 
 def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> None:
-    engine, seen = Engine(REGISTRY.select(("mangled-id",))), []
-    records = mangled(4)
-    for record in records:
-        made, recorder = as_record(record), recorder_of(record, name=str(record["id"]))
-        recorder.respond(200, made.response_headers)
-        feed(recorder, made.response_body or b"", 420.0)
-        seen.append(judged(recorder, engine))
+    engine, records = Engine(REGISTRY.select(("mangled-id",))), mangled(4)
+    seen = [result_of_record(record, engine=engine, name=str(record["id"])) for record in records]
     assert [(len(result.findings), len(result.folded.findings), len(result.folded.known)) for result in seen] == [
         (0, 0, 0),
         (1, 1, 0),

@@ -6,20 +6,16 @@ import asyncio
 import dataclasses
 import gzip
 import tracemalloc
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import brotli
 import pytest
-import zstandard
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 from mitmproxy.test import taddons
 
-from tests.addon.build import captured, flow_of
+from tests.addon.build import CODERS, captured, flow_of, pass_head
 from tests.build import FORMS, Talk, User, as_record, some
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
@@ -37,17 +33,16 @@ def answered(inspector: Inspector, talk: Talk, api: str = "openai.chat", **heade
     """A flow whose whole reply mitmproxy has held."""
     record = talk.record(api, False)
     flow = flow_of(record)
-    inspector.request(flow)
     fields = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    flow.response = http.Response.make(200, b"", fields)
-    del flow.response.headers["content-length"]
-    flow.response.raw_content = None
-    inspector.responseheaders(flow)
+    response = http.Response.make(200, b"", fields)
+    del response.headers["content-length"]
+    response.raw_content = None
+    pass_head(inspector, flow, response)
     body = as_record(record).response_body or b""
     coded = gzip.compress(body) if headers.get("content_encoding") == "gzip" else body
-    if flow.response.stream is False:
-        flow.response.raw_content = coded
-        flow.response.headers["content-length"] = str(len(coded))
+    if response.stream is False:
+        response.raw_content = coded
+        response.headers["content-length"] = str(len(coded))
     return flow
 
 
@@ -77,16 +72,8 @@ def test_a_clean_reply_is_left_alone(inspector: Inspector, coding: str) -> None:
     assert (flow.response.raw_content, flow.response.headers.fields) == before
 
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "deflate": zlib.compress,
-    "br": brotli.compress,
-    "zstd": zstandard.ZstdCompressor().compress,
-}
-
-
 @pytest.mark.parametrize("damage", ["cut off", "bomb"])
-@pytest.mark.parametrize("coding", PACKERS)
+@pytest.mark.parametrize("coding", CODERS)
 def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
     inspector: Inspector, tmp_path: Path, coding: str, damage: str
 ) -> None:
@@ -94,7 +81,7 @@ def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
     inspector.settings = dataclasses.replace(inspector.settings, max_body=1 << 20)
     flow = answered(inspector, QUIET, content_encoding=coding)
     body = as_record(QUIET.record("openai.chat", False)).response_body or b""
-    raw = PACKERS[coding](body)[:-1] if damage == "cut off" else PACKERS[coding](body + b" " * (8 << 20))
+    raw = CODERS[coding](body)[:-1] if damage == "cut off" else CODERS[coding](body + b" " * (8 << 20))
     assert flow.response is not None
     flow.response.raw_content = raw
     flow.response.headers["content-length"] = str(len(raw))
@@ -112,14 +99,14 @@ def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
     assert said in line["notes"][0]
 
 
-@pytest.mark.parametrize("coding", PACKERS)
+@pytest.mark.parametrize("coding", CODERS)
 def test_a_request_that_swells_passes_unread(inspector: Inspector, tmp_path: Path, coding: str) -> None:
     assert inspector.settings is not None
     inspector.settings = dataclasses.replace(inspector.settings, max_body=1 << 20)
     record = ASKED.record("openai.chat", False)
     flow = flow_of(record)
     flow.request.headers["content-encoding"] = coding
-    flow.request.raw_content = raw = PACKERS[coding](b'{"model":"m","messages":[' + b" " * (8 << 20) + b"]}")
+    flow.request.raw_content = raw = CODERS[coding](b'{"model":"m","messages":[' + b" " * (8 << 20) + b"]}")
     tracemalloc.start()
     try:
         inspector.request(flow)
@@ -148,39 +135,36 @@ NOT_HELD: dict[str, tuple[dict[str, str], bool]] = {
 def test_what_is_not_held(inspector: Inspector, name: str) -> None:
     headers, stream = NOT_HELD[name]
     flow = flow_of(QUIET.record("openai.chat", stream))
-    inspector.request(flow)
-    flow.response = http.Response.make(200, b"")
-    flow.response.headers.clear()
+    response = http.Response.make(200, b"")
+    response.headers.clear()
     for key, value in headers.items():
-        flow.response.headers[key.replace("_", "-")] = value
-    flow.response.raw_content = None
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
-    assert flow.response.stream.is_repaired
+        response.headers[key.replace("_", "-")] = value
+    response.raw_content = None
+    pass_head(inspector, flow, response)
+    assert isinstance(response.stream, HttpReply)
+    assert response.stream.is_repaired
 
 
 @pytest.mark.parametrize("status", [204, 205, 206, 301, 400, 429, 529])
 def test_statuses_that_are_left_alone(inspector: Inspector, status: int) -> None:
     flow = flow_of(QUIET.record("openai.chat", False))
-    inspector.request(flow)
-    flow.response = http.Response.make(status, b"12345", {"content-type": "application/json"})
-    flow.response.raw_content = None
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
-    assert not flow.response.stream.is_repaired
-    assert flow.response.headers["content-length"] == "5"
-    assert "x-wirelint" not in flow.response.headers
+    response = http.Response.make(status, b"12345", {"content-type": "application/json"})
+    response.raw_content = None
+    pass_head(inspector, flow, response)
+    assert isinstance(response.stream, HttpReply)
+    assert not response.stream.is_repaired
+    assert response.headers["content-length"] == "5"
+    assert "x-wirelint" not in response.headers
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 def test_a_reply_that_another_addon_made(inspector: Inspector, tmp_path: Path, api: str, stream: bool) -> None:
     record = QUIET.record(api, stream)
     flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = http.Response.make(200, record["response"]["body"].encode(), {"content-type": "text/plain"})
-    inspector.responseheaders(flow)
+    made = http.Response.make(200, record["response"]["body"].encode(), {"content-type": "text/plain"})
+    response = pass_head(inspector, flow, made)
     inspector.response(flow)
-    assert flow.response.headers["x-wirelint"] == 'rewrote; rules="murmur"'
+    assert response.headers["x-wirelint"] == 'rewrote; rules="murmur"'
     (line,) = captured(inspector, tmp_path)
     assert [fix["name"] for fix in line["fixes"]] == ["murmur"]
 

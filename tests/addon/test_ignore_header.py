@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.io import FlowWriter
 
-from tests.addon.build import captured, flow_of, head_of, inspecting
+from tests.addon.build import captured, flow_of, head_of, inspecting, pass_head
 from tests.addon.test_websocket import LEAK as SPOKEN
 from tests.addon.test_websocket import socket, talk_over
 from tests.build import Talk, User, as_record
@@ -18,6 +17,7 @@ from wirelint.addon import options
 from wirelint.addon.addon import Inspector
 from wirelint.capture.offline import check
 from wirelint.capture.readers import Problem, read
+from wirelint.capture.writers.flows import flow_bytes
 from wirelint.fix import NO_FIXES
 from wirelint.registry import Registry
 
@@ -39,15 +39,13 @@ def passing(inspector: Inspector, flow: http.HTTPFlow) -> http.HTTPFlow:
     """The flow, after all its hooks; what is forwarded has no such header."""
     inspector.requestheaders(flow)
     assert HEADER not in flow.request.headers
-    inspector.request(flow)
-    flow.response = head_of(LEAK)
-    inspector.responseheaders(flow)
+    response = pass_head(inspector, flow, head_of(LEAK))
     body = as_record(LEAK).response_body or b""
-    if callable(flow.response.stream):
-        flow.response.stream(body)
-        flow.response.stream(b"")
+    if callable(response.stream):
+        response.stream(body)
+        response.stream(b"")
     else:
-        flow.response.raw_content = body
+        response.raw_content = body
     inspector.response(flow)
     return flow
 
@@ -61,8 +59,7 @@ def test_it_is_taken_off_and_obeyed(inspector: Inspector, tmp_path: Path) -> Non
     flow = passing(inspector, asked("LK102"))
     assert names(flow) == []
     saved = tmp_path / "saved.mitm"
-    with saved.open("wb") as file:
-        FlowWriter(file).add(flow)
+    saved.write_bytes(flow_bytes(flow))
     inspector.done()
     lines = captured(inspector, tmp_path)
     assert [line["request"]["headers"].get(HEADER) for line in lines] == [None, "LK102"]

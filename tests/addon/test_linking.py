@@ -6,8 +6,8 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from tests.addon.build import feed, judged, recorder_of
-from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
+from tests.addon.build import result_of_record
+from tests.build import Assistant, Call, Result, Talk, Turn, User
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
@@ -34,17 +34,12 @@ def _talks(draw: random.Random) -> list[Talk]:
     return ended
 
 
-def _pass(talk: Talk, number: int, engine: Engine) -> Checked:
-    record = talk.record("openai.chat", number % 2 == 0)
-    made, recorder = as_record(record), recorder_of(record, name=f"flow-{number}")
-    recorder.respond(made.status or 200, made.response_headers)
-    feed(recorder, made.response_body or b"", 420.0)
-    return judged(recorder, engine)
-
-
 def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:
     engine = Engine(())
-    verdicts = [_pass(talk, number, engine) for number, talk in enumerate(_talks(random.Random(5)))]
+    verdicts = [
+        result_of_record(talk.record("openai.chat", number % 2 == 0), engine=engine, name=f"flow-{number}")
+        for number, talk in enumerate(_talks(random.Random(5)))
+    ]
     file = tmp_path / "exchanges.jsonl"
     file.write_bytes(b"".join(encode(result.record, annotations_of(result)) for result in verdicts))
     assert _KEY.encode() not in file.read_bytes()

@@ -15,6 +15,7 @@ from mitmproxy.tools.dump import DumpMaster
 from mitmproxy.tools.main import process_options
 from mitmproxy.tools.web.master import WebMaster
 
+from tests.live.harness import free_port
 from tests.tables import pairs, rows, tables
 from wirelint.addon import proxy as runner
 from wirelint.addon import proxy as starting
@@ -104,8 +105,7 @@ def test_a_taken_port_is_told_before_anything_listens(web: bool, capfd: pytest.C
 
 
 def test_mitmweb_needs_a_port_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     given = ("--web", "--set", f"web_port={port}", "--port", str(port))
     result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *given])
     assert result.exit_code == 2

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import brotli
 import pytest
-import zstandard
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 
-from tests.addon.build import captured, flow_of, head_of
+from tests.addon.build import CODERS, captured, flow_of, head_of, pass_head
 from tests.build import Talk, as_record, in_pieces, some
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
@@ -47,15 +44,13 @@ OPTIONS = {
 
 def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.HTTPFlow:
     """A flow whose reply is about to come."""
-    flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    flow.response.headers["transfer-encoding"] = "chunked"
+    flow, response = flow_of(record), head_of(record)
+    response.headers["transfer-encoding"] = "chunked"
     for name, value in headers.items():
-        flow.response.headers[name.replace("_", "-")] = value
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
-    assert flow.response.stream.is_repaired
+        response.headers[name.replace("_", "-")] = value
+    pass_head(inspector, flow, response)
+    assert isinstance(response.stream, HttpReply)
+    assert response.stream.is_repaired
     return flow
 
 
@@ -72,14 +67,7 @@ def feed(flow: http.HTTPFlow, pieces: Iterable[bytes], *, end: bool = True) -> b
     return b"".join(out)
 
 
-CODINGS: dict[str, Callable[[bytes], bytes]] = {
-    "identity": bytes,
-    "gzip": gzip.compress,
-    "deflate": zlib.compress,
-    "br": brotli.compress,
-    "zstd": zstandard.ZstdCompressor().compress,
-    "gzip, br": lambda body: brotli.compress(gzip.compress(body)),
-}
+CODINGS = {"identity": bytes, **CODERS, "gzip, br": lambda body: CODERS["br"](CODERS["gzip"](body))}
 
 
 @pytest.mark.parametrize("size", [1, 13, 1 << 20])
@@ -178,12 +166,12 @@ def killed(flow: http.HTTPFlow) -> bool:
 
 
 @pytest.mark.parametrize("step", [1, 7, 4096])
-@pytest.mark.parametrize("coding", sorted({*CODINGS, "deflate"} - {"identity"}))
+@pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
 def test_a_coding_that_ends_too_early(inspector: Inspector, tmp_path: Path, coding: str, step: int) -> None:
     """What was decoded is delivered, and the client must not take the end for a good one."""
     record = record_of(CLEAN)
     plain = body_of(record)
-    coded = {**CODINGS, "deflate": zlib.compress}[coding](plain)
+    coded = CODINGS[coding](plain)
     flow = begin(inspector, record, content_encoding=coding)
     got = feed(flow, in_pieces(coded[: len(coded) * 3 // 4], step))
     assert plain.startswith(got)
@@ -257,11 +245,9 @@ def test_an_exchange_that_ends_while_text_is_held(inspector: Inspector, tmp_path
 
 def test_an_empty_call_releases_and_is_no_end_of_http2(inspector: Inspector, tmp_path: Path) -> None:
     record = record_of(OPEN)
-    flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    flow.response.http_version = "HTTP/2.0"
-    inspector.responseheaders(flow)
+    flow, response = flow_of(record), head_of(record)
+    response.http_version = "HTTP/2.0"
+    pass_head(inspector, flow, response)
     body = body_of(record)
     middle = body.index("«".encode()) + 40
     assert feed(flow, [body[:middle], b"", body[middle:], b"", b""]) == body
@@ -284,16 +270,13 @@ def test_calls_after_the_end(inspector: Inspector) -> None:
 
 def test_another_addon_that_streams(inspector: Inspector, tmp_path: Path) -> None:
     record = record_of(QUIET)
-    flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    flow.response.stream = lambda data: data.replace(b"hello", b"olleh")
-    inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, HttpReply)
-    assert not flow.response.stream.is_repaired
-    assert "x-wirelint" not in flow.response.headers
-    assert callable(flow.response.stream)
-    flow.response.stream(body_of(record))
+    flow, response = flow_of(record), head_of(record)
+    response.stream = lambda data: data.replace(b"hello", b"olleh")
+    pass_head(inspector, flow, response)
+    assert isinstance(response.stream, HttpReply)
+    assert not response.stream.is_repaired
+    assert "x-wirelint" not in response.headers
+    response.stream(body_of(record))
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert line["notes"] == ["another addon rewrites this reply while it streams; it was not repaired"]
@@ -306,11 +289,9 @@ def test_preparing_fails(inspector: Inspector, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(module, "make_open_ended", raising)
     record = record_of(QUIET)
     flow = flow_of(record)
-    inspector.request(flow)
-    flow.response = head_of(record)
-    inspector.responseheaders(flow)
-    assert callable(flow.response.stream)
-    assert flow.response.stream(body_of(record)) == body_of(record)
+    response = pass_head(inspector, flow, head_of(record))
+    assert callable(response.stream)
+    assert response.stream(body_of(record)) == body_of(record)
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert sorted(finding["name"] for finding in line["findings"]) == ["internal-error", "murmur"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from mitmproxy import http
 
-from tests.addon.build import flow_of
+from tests.addon.build import captured, flow_of
 from tests.build import Call, Talk, User, as_record, schema, some
 from wirelint.addon.addon import Inspector
 
@@ -58,8 +57,7 @@ def test_a_thread_that_holds_another_call_is_lost_once(inspector: Inspector, tmp
     assert error["error"]["type"] == "not_found_error"
     assert error["error"]["details"] == {"error_code": "thread_not_found"}
     assert some(again.response).status_code == 200  # a client that does not send the whole is let through
-    inspector.done()
-    lines = [json.loads(line) for path in tmp_path.glob("captures/*/*.jsonl") for line in path.read_text().splitlines()]
+    lines = captured(inspector, tmp_path)
     assert [fix["code"] for fix in lines[1]["fixes"]] == ["IN002"]
     assert [line["response"]["status"] for line in lines] == [200, 404, 200]
     assert not [finding for finding in lines[1]["findings"] if finding["severity"] != "info"]

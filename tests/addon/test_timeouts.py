@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from mitmproxy import http
 
-from tests.addon.build import flow_of, head_of, inspecting, recorder_of
-from tests.build import REGISTRY, Talk, as_record, chunk, sse
+from tests.addon.build import BEGUN, HEAD, OVER, flow_of, head_of, inspecting, pass_head, recorder_of
+from tests.build import REGISTRY, Talk, as_record
 from tests.fakes import Clock
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.timeouts import Timeouts
@@ -22,9 +22,6 @@ from wirelint.rule import Finding
 from wirelint.settings import Scopes
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
-HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
-BEGUN = sse(chunk({"content": "Once upon"}), done=False).encode()
-OVER = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
 PING = b": keep-alive\n\n"
 
 
@@ -59,12 +56,12 @@ class Loop:
 class Scene:
     """A watch, its clock (at 100 seconds), and what it reported: (seconds since then, rule)."""
 
-    clock: Clock = field(default_factory=Clock)
+    loop: Loop
     opens: list[ExchangeRecorder] = field(default_factory=list)
     told: list[tuple[float, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.loop = Loop(self.clock)
+        self.clock = self.loop.clock
         self.watch = Timeouts(lambda: self.opens, self._report, self.clock)
         self.rules = Scopes.over(REGISTRY.select(["ST6"]))
         self.watch.follow(Engine(self.rules))
@@ -85,13 +82,9 @@ class Scene:
 
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    made: list[Scene] = []
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: made[0].loop)
-    clock = Clock()
-    made.append(Scene.__new__(Scene))
-    made[0].loop = Loop(clock)
-    Scene.__init__(made[0], clock)
-    return made[0]
+    loop = Loop(Clock())
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+    return Scene(loop)
 
 
 Step = tuple[float, bytes]
@@ -125,22 +118,10 @@ def test_what_is_reported_and_when(scene: Scene, name: str) -> None:
         assert least <= when <= least + 2
 
 
-def _intercept(one: ExchangeRecorder) -> None:
-    one.flow.intercept()
-
-
-def _give_up(one: ExchangeRecorder) -> None:
-    one.mark_unread("too large")
-
-
-def _listen(one: ExchangeRecorder) -> None:
-    one.method = "GET"
-
-
-LEFT_ALONE = {
-    "the user holds it": _intercept,
-    "unread": _give_up,
-    "a stream that a server may speak on": _listen,
+LEFT_ALONE: dict[str, Callable[[ExchangeRecorder], None]] = {
+    "the user holds it": lambda one: one.flow.intercept(),
+    "unread": lambda one: one.mark_unread("too large"),
+    "a stream that a server may speak on": lambda one: setattr(one, "method", "GET"),
 }
 
 
@@ -186,10 +167,7 @@ def test_what_stands_on_the_flow_meanwhile_and_in_the_end(whose: str, tmp_path: 
         with inspecting(**options) as (inspector, _):
             flow = flow_of(RECORD)
             flow.comment = COMMENTS[whose]
-            inspector.request(flow)
-            flow.response = head_of(RECORD)
-            inspector.responseheaders(flow)
-            stream = flow.response.stream
+            stream = pass_head(inspector, flow, head_of(RECORD)).stream
             assert callable(stream)
             stream(HEAD + BEGUN)
             async with asyncio.timeout(20):

@@ -11,7 +11,7 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import tflow
 
-from tests.addon.build import captured
+from tests.addon.build import captured, pass_head
 from tests.build import some
 from tests.tables import rows, tables
 from wirelint.addon.addon import Inspector
@@ -34,13 +34,11 @@ def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encod
     headers = http.Headers([(b"authorization", b"Bearer sk-secret-0123456789abcdef")])
     flow.request = http.Request.make("POST", url, data, headers)
     flow.live = True
-    inspector.request(flow)
+    response = http.Response.make(200, b"", {"content-type": "application/json", **fields})
+    response.headers.pop("content-length", None)
+    response.raw_content = None
+    stream = pass_head(inspector, flow, response).stream
     assert flow.request.raw_content == data
-    flow.response = http.Response.make(200, b"", {"content-type": "application/json", **fields})
-    flow.response.headers.pop("content-length", None)
-    flow.response.raw_content = None
-    inspector.responseheaders(flow)
-    stream = flow.response.stream
     if isinstance(stream, HttpReply):
         assert b"".join([stream(reply[:5]), stream(reply[5:])]) == reply  # type: ignore[list-item]
     inspector.response(flow)

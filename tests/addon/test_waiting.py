@@ -15,7 +15,7 @@ from mitmproxy.addons import dumper, save, view
 from mitmproxy.flow import Flow
 from mitmproxy.test import taddons
 
-from tests.addon.build import ended, pass_through
+from tests.addon.build import captured, ended, pass_through
 from tests.build import Call, Talk, schema, some
 from wirelint.addon import annotate
 from wirelint.addon.addon import Inspector
@@ -36,17 +36,15 @@ def context(tmp_path: Path) -> Iterator[taddons.context]:
 def play(context: taddons.context, tmp_path: Path, scene: Scene) -> list[dict[str, Any]]:
     """Plays a scene in a loop of its own; the captures that it left."""
 
-    async def run() -> None:
+    async def run() -> list[dict[str, Any]]:
         inspector = Inspector()
         context.master.addons.add(inspector)
         context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
         async with asyncio.timeout(20):
             await scene(inspector)
-        inspector.done()
+        return captured(inspector, tmp_path)
 
-    asyncio.run(run())
-    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
-    return [json.loads(line) for line in lines]
+    return asyncio.run(run())
 
 
 def is_judged(flow: http.HTTPFlow) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import REGISTRY, Talk, User, as_record
+from tests.capture.shouts import write
 from wirelint.capture.cases import (
     Budget,
     NoFindingError,
@@ -199,13 +200,8 @@ def _call(command: Any, *arguments: Any) -> tuple[int, str]:
     return int(result.return_value), result.output
 
 
-def _lines(path: Path, *lines: Any) -> Path:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def test_the_command_makes_what_check_confirms(tmp_path: Path) -> None:
-    source = _lines(tmp_path / "in.jsonl", _chat("Hello", "Hello!"), {**_chat("Read it", LEAK), "id": "leak"})
+    source = write(tmp_path / "in.jsonl", _chat("Hello", "Hello!"), {**_chat("Read it", LEAK), "id": "leak"})
     out = tmp_path / "case.jsonl"
     status, told = _call(case, source, "-o", out)
     assert status == 0
@@ -229,7 +225,7 @@ EXPECT = {
 
 @pytest.mark.parametrize(("expect", "status"), EXPECT.values(), ids=EXPECT)
 def test_cases_made_by_hand(tmp_path: Path, expect: list[Any], status: int) -> None:
-    path = _lines(tmp_path / "cases.jsonl", {**_chat("Read it", LEAK), "expect": expect}, _chat("Hi", "Hi!"))
+    path = write(tmp_path / "cases.jsonl", {**_chat("Read it", LEAK), "expect": expect}, _chat("Hi", "Hi!"))
     assert _call(check_command, path, "--expect")[0] == status
 
 
@@ -243,7 +239,7 @@ PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
 
 @pytest.mark.parametrize(("arguments", "says"), PROBLEMS.values(), ids=PROBLEMS)
 def test_what_is_no_case(tmp_path: Path, arguments: Callable[[Path], list[Any]], says: str) -> None:
-    path = _lines(
+    path = write(
         tmp_path / "in.jsonl",
         {**_chat("Read it", LEAK), "id": "a"},
         {**_chat("Read that", LEAK), "id": "b"},

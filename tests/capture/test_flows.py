@@ -15,11 +15,11 @@ import pytest
 from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.addons.savehar import SaveHar
-from mitmproxy.io import FlowWriter
 from mitmproxy.test import taddons, tflow
 
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
+from wirelint.capture.writers.flows import flow_bytes
 from wirelint.model import End
 from wirelint.wire import content_coding
 
@@ -44,10 +44,7 @@ def _flow(body: bytes | None = BODY, headers: dict[str, str] | None = None, answ
 
 
 def _write(path: Path, *flows: mitm_flow.Flow) -> Path:
-    with path.open("wb") as file:
-        writer = FlowWriter(file)  # type: ignore[no-untyped-call, unused-ignore]
-        for flow in flows:
-            writer.add(flow)
+    path.write_bytes(b"".join(map(flow_bytes, flows)))
     return path
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-import http.server
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import orjson
 import pytest
 
 from tests.build import REGISTRY, schema
+from tests.live.harness import Peer, Upstream
 from wirelint.capture.offline import Checked, check, fix
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
@@ -139,31 +138,23 @@ def test_cassettes_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> 
     assert says in problems[0]
 
 
-class _Endpoint(http.server.BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        body = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\xc3\xa9"},"finish_reason":null}]}\n\n'
-        body = body if asked.get("stream") else PLAIN
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if asked.get("stream") else "application/json")
-        if "gzip" in self.headers.get("accept-encoding", ""):
-            body = gzip.compress(body)
-            self.send_header("content-encoding", "gzip")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+def _completion(peer: Peer) -> None:
+    asked = json.loads(peer.body)
+    body = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\xc3\xa9"},"finish_reason":null}]}\n\n'
+    body = body if asked.get("stream") else PLAIN
+    fields: dict[str, Any] = {"content_type": "text/event-stream" if asked.get("stream") else "application/json"}
+    if "gzip" in peer.headers.get("accept-encoding", ""):
+        body = gzip.compress(body)
+        fields["content_encoding"] = "gzip"
+    peer.head(**fields, content_length=str(len(body)))
+    peer.send(body)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def endpoint() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
-    server.shutdown()
-    server.server_close()
+    upstream = Upstream(_completion)
+    yield f"{upstream.url}/v1/chat/completions"
+    upstream.close()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.rules.mcp import call, listed, note, post, request, result, text
 from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
-from wirelint.model import Rpc, ToolCall
+from wirelint.model import Exchange, Rpc, ToolCall
 
 KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
 HEARD = {"accept": "text/event-stream", "mcp-session-id": "5f1c"}
@@ -32,10 +32,12 @@ RECORDS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def kinds(parts: list[Any]) -> list[Any]:
+def kinds(exchange: Exchange) -> list[Any]:
+    """The parts of both sides, without their texts."""
     return [
         (type(part), part.id if isinstance(part, ToolCall | Rpc) else getattr(part, "call_id", None), part.pointer)
-        for part in parts
+        for side in (exchange.request, exchange.reply)
+        for part in (side.parts if side is not None else ())
     ]
 
 
@@ -44,29 +46,14 @@ def test_secrets_go_and_messages_stay(record: dict[str, Any]) -> None:
     made = as_record(record)
     clean = Redactor(b"a key for the tests").record(made)
     assert KEY not in str(encode(clean)), clean
-    before, after = replay(made), replay(clean)
-    assert before is not None
-    assert after is not None
+    before, after = some(replay(made)), some(replay(clean))
     assert after.api == "mcp"
-    for one, other in ((before, after),):
-        assert [kinds(list(message.parts)) for message in some(one.request).messages] == [
-            kinds(list(message.parts)) for message in some(other.request).messages
-        ]
-        said = [[kinds(list(choice.parts)) for choice in reply.choices] for reply in (one.reply, other.reply) if reply]
-        assert said[:1] == said[1:]
+    assert kinds(before) == kinds(after)
 
 
 def test_what_is_no_secret_stays() -> None:
-    record = as_record(
-        listed(
-            {
-                "search": (
-                    "Search for a token or a key.",
-                    {"type": "object", "properties": {"token": {"type": "string"}}},
-                )
-            }
-        )
-    )
+    parameters = {"type": "object", "properties": {"token": {"type": "string"}}}
+    record = as_record(listed({"search": ("Search for a token or a key.", parameters)}))
     clean = Redactor(b"a key for the tests").record(record)
     assert (clean.request_body, clean.response_body) == (record.request_body, record.response_body)
     session = as_record(post(request("tools/list"), "", headers={"mcp-session-id": "1868a90c-2b4e-4f0a"}))

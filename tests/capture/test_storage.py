@@ -8,11 +8,8 @@ from __future__ import annotations
 import importlib
 import json
 import pickle
-import socket
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import fsspec
@@ -25,6 +22,7 @@ from s3fs import S3FileSystem
 from tests.build import Talk, User
 from tests.cli.conftest import Ran, Wirelint, wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from tests.live.harness import Peer, Upstream, free_port
 from tests.selection import sampled
 from wirelint.capture import storage
 from wirelint.capture.readers import Problem, captures_below, read
@@ -171,12 +169,6 @@ def test_output_goes_to_the_disk(
     assert [path.name for path in tmp_path.iterdir()] == ["run.jsonl"]
 
 
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.mark.parametrize("url", ["memory://uploads", "file://{}/uploads"])
 def test_an_upload_appears_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     """A file system without whole objects gets them under a hidden name first."""
@@ -231,7 +223,7 @@ def test_a_failure_is_one_line(
 ) -> None:
     url, environment, says = FAILURES[name]
     for variable, value in environment.items():
-        monkeypatch.setenv(variable, value.format(port=_port())) if value else monkeypatch.delenv(variable)
+        monkeypatch.setenv(variable, value.format(port=free_port())) if value else monkeypatch.delenv(variable)
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     monkeypatch.chdir(tmp_path)
     output = {"export": ["-o", "x.jsonl"], "fix": ["-o", "x.jsonl"], "report": ["-o", "x.html"]}
@@ -263,26 +255,18 @@ def web() -> Iterator[tuple[str, list[str]]]:
     """A web server on loopback with `/run.jsonl`, and with `/broken.jsonl`, which ends early; and the requests it got."""
     seen: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            seen.append(self.path)
-            is_broken = self.path.startswith("/broken")
-            self.send_response(200 if is_broken or self.path.startswith("/run") else 403)
-            self.send_header("content-length", str(len(RUN) + 9 * is_broken))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(RUN)
+    def serve(peer: Peer) -> None:
+        seen.append(peer.target)
+        is_broken = peer.target.startswith("/broken")
+        is_found = is_broken or peer.target.startswith("/run")
+        peer.head(200 if is_found else 403, content_length=str(len(RUN) + 9 * is_broken))
+        if peer.method == "GET":
+            peer.send(RUN)
+        peer.close()
 
-        do_HEAD = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}", seen
-    server.shutdown()
-    server.server_close()
+    upstream = Upstream(serve)
+    yield f"127.0.0.1:{upstream.port}", seen
+    upstream.close()
 
 
 @pytest.mark.parametrize("words", [["check"], ["show"], ["show", "nothing"], ["case"], ["fix", "--diff"]], ids=" ".join)

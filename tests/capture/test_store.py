@@ -20,6 +20,7 @@ import pytest
 
 from tests.build import some
 from tests.fakes import Clock
+from tests.live.harness import wait_until
 from wirelint.capture.format import encode
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
@@ -46,16 +47,6 @@ def _put(store: Store, text: str) -> bool:
 
 def _lines(folder: Path) -> list[str]:
     return [line for path in sorted(folder.glob(f"*/{LINES}")) for line in path.read_text().splitlines()]
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    """Waits for the writer's thread; fails when it never gets there."""
-    pause = threading.Event()
-    for _ in range(int(PATIENCE / 0.005)):
-        if condition():
-            return
-        pause.wait(0.005)
-    raise AssertionError("never happened")
 
 
 def _put_record(store: Store, record: Record) -> bool:
@@ -116,7 +107,7 @@ def test_rotation_by_age(tmp_path: Path) -> None:
     for number, later in enumerate((0, 3599, 1, 3600)):
         clock.time += later
         _put(store, str(number))
-        _until(lambda number=number: store.counts.written == number + 1)  # type: ignore[misc]
+        wait_until(lambda number=number: store.counts.written == number + 1, "the writer")  # type: ignore[misc]
     store.close()
     assert [(part / LINES).read_text() for part in sorted(tmp_path.iterdir())] == ["0\n1\n", "2\n", "3\n"]
 
@@ -164,7 +155,7 @@ def test_a_removed_file_starts_a_new_part(tmp_path: Path, name: str) -> None:
     store, _ = _store(tmp_path)
     _put(store, "before")
     _queue(store, "flows.mitm", lambda: b"flow")
-    _until(lambda: store.counts.written == 2)
+    wait_until(lambda: store.counts.written == 2, "the writer")
     (store.part or tmp_path).joinpath(name).unlink()
     _put(store, "after")
     store.close(PATIENCE)
@@ -177,9 +168,9 @@ def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
     store, said = _store(folder)
     for number in range(3):
         assert _put(store, str(number))
-    _until(lambda: bool(said))
+    wait_until(lambda: bool(said), "the writer")
     folder.unlink()
-    _until(lambda: store.counts.written == 3)
+    wait_until(lambda: store.counts.written == 3, "the writer")
     assert store.close(PATIENCE)
     assert _lines(folder) == ["0", "1", "2"]
     assert len(said) == 1, "a failure that lasts is reported once"
@@ -212,10 +203,10 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, said = _store(tmp_path)
     for number in range(4):
         _put(store, f"line {number}")
-    _until(lambda: disk.refused >= 3)
+    wait_until(lambda: disk.refused >= 3, "the writer")
     assert _lines(tmp_path) == ["line 0"]
     disk.room = 1000
-    _until(lambda: store.counts.written == 4)
+    wait_until(lambda: store.counts.written == 4, "the writer")
     store.close(PATIENCE)
     assert _lines(tmp_path) == [f"line {number}" for number in range(4)]
     assert len(said) == 1
@@ -233,10 +224,10 @@ def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: 
     for number in range(5):
         store.put(*_both(f"line {number}"))
     gate.set()
-    _until(lambda: disk.refused >= 2)
+    wait_until(lambda: disk.refused >= 2, "the writer")
     assert _lines(tmp_path) == [f"line {number}" for number in range(min((room + 7) // 14, 5))]
     disk.room = 1000
-    _until(lambda: store.counts.written == 11)
+    wait_until(lambda: store.counts.written == 11, "the writer")
     assert store.close(PATIENCE)
     assert _lines(tmp_path) == [f"line {number}" for number in range(5)]
     assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["line 0;line 1;line 2;line 3;line 4;"]
@@ -248,7 +239,7 @@ def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyP
     store, said = _store(tmp_path, backoff=(60.0, 60.0))
     for number in range(5):
         _put(store, str(number))
-    _until(lambda: bool(said))
+    wait_until(lambda: bool(said), "the writer")
     store.close(PATIENCE)
     assert (store.counts.written, store.counts.dropped) == (0, 5)
     assert "5 captures were not written" in said[-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from mitmproxy import flow as mitm_flow
 from mitmproxy import http
-from mitmproxy.io import FlowReader, FlowWriter
+from mitmproxy.io import FlowReader
 from mitmproxy.test import tflow
 
 from tests.build import some
@@ -23,6 +22,7 @@ from wirelint.capture.offline import Fixed, fix
 from wirelint.capture.readers import Problem, open_source
 from wirelint.capture.record import Record
 from wirelint.capture.writers import Staging, TargetError, write
+from wirelint.capture.writers.flows import flow_bytes
 from wirelint.fix import FixPolicy
 from wirelint.rule import Rule
 
@@ -243,11 +243,7 @@ def _flow(said: str, answer: str, *, coding: bool = False) -> http.HTTPFlow:
 
 
 def _flows(*flows: mitm_flow.Flow) -> bytes:
-    out = io.BytesIO()
-    writer = FlowWriter(out)  # type: ignore[no-untyped-call, unused-ignore]
-    for flow in flows:
-        writer.add(flow)
-    return out.getvalue()
+    return b"".join(map(flow_bytes, flows))
 
 
 def _load(path: Path) -> Sequence[mitm_flow.Flow]:

@@ -41,6 +41,7 @@ class Peer:
     """A script's side of a connection: the request that came, and the socket to answer on."""
 
     socket: socket.socket
+    method: str
     target: str
     headers: dict[str, str]
     body: bytes
@@ -163,7 +164,8 @@ def _read_request(opened: socket.socket) -> Peer | None:
         body = _joined(body)
     while len(body) < int(headers.get("content-length", "0")):
         body += opened.recv(65536)
-    return Peer(opened, first.split(" ")[1], headers, body)
+    method, target, _ = first.split(" ")
+    return Peer(opened, method, target, headers, body)
 
 
 def _joined(chunked: bytes) -> bytes:
@@ -364,6 +366,12 @@ def running(
         yield proxy
     finally:
         proxy.stop()
+
+
+def free_port() -> int:
+    """A port of loopback at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 def refused(folder: Path, *options: str, tool: str = "mitmdump", shim: Path = SHIM) -> tuple[int, list[str]]:

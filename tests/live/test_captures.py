@@ -19,18 +19,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, schema, some, sse
-from tests.live.harness import (
-    CHUNKED,
-    SCRIPT,
-    Client,
-    Peer,
-    Proxy,
-    Upstream,
-    post,
-    replying,
-    running,
-    scripted,
-)
+from tests.live.harness import CHUNKED, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, scripted
 from wirelint.capture.format import changes
 from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.readers import read

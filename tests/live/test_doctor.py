@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.live.harness import free_port
 from tests.live.test_run import BOUND, clean
 from wirelint.mock import MockServer
 
@@ -61,8 +61,7 @@ def test_an_option_that_is_wrong(confdir: Path, tmp_path: Path, first: bool) -> 
 
 
 def test_a_dead_proxy_is_one_problem(confdir: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        dead = f"http://127.0.0.1:{server.getsockname()[1]}"
+    dead = f"http://127.0.0.1:{free_port()}"
     status, checks = examine(confdir, "--", sys.executable, HTTPS_PROXY=dead, HTTP_PROXY=dead)
     assert status == 1
     found = [name for name, check in checks.items() if check["state"] == "problem"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import h11
 import pytest
 
+from tests.addon.build import OVER
 from tests.build import FORMS, chunk, in_pieces, sse
 from tests.live.harness import (
     CHUNKED,
@@ -26,6 +26,7 @@ from tests.live.harness import (
     Script,
     Step,
     Upstream,
+    free_port,
     post,
     replying,
     running,
@@ -40,8 +41,7 @@ pytestmark = pytest.mark.live
 
 ASKED = CLEAN[OPENAI, True]
 BEGUN = sse(chunk({"role": "assistant", "content": "Once upon"}), done=False).encode()
-FINISHED = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
-LENGTH = {**STREAM, "content_length": str(len(BEGUN) + len(FINISHED))}
+LENGTH = {**STREAM, "content_length": str(len(BEGUN) + len(OVER))}
 CLOSING = {**STREAM, "connection": "close"}
 BUSY = b'{"error": {"message": "slow down", "type": "rate_limit"}}'
 REFUSAL = {"status": 429, "content_type": "application/json", "content_length": str(len(BUSY))}
@@ -68,7 +68,7 @@ ENDINGS = {
         _CUT,
         BEGUN,
     ),
-    "ends by closing": Ending(scripted(CLOSING, BEGUN + FINISHED, Peer.close), "complete", (), BEGUN + FINISHED),
+    "ends by closing": Ending(scripted(CLOSING, BEGUN + OVER, Peer.close), "complete", (), BEGUN + OVER),
     "dies by closing": Ending(scripted(CLOSING, BEGUN, Peer.close), "complete", _CUT, BEGUN),
     "an error status": Ending(scripted(REFUSAL, BUSY), "complete", (), BUSY, 429),
     "no answer": Ending(Peer.close, "upstream-died", status=None),
@@ -100,7 +100,7 @@ LEAVING: dict[str, tuple[list[bytes], Ending]] = {
     "before the answer": ([], Ending(Peer.close, "client-left", status=None)),
     "in the middle": ([BEGUN], Ending(Peer.close, "client-left", received=BEGUN)),
     # As the SDK of OpenAI does: it has read `[DONE]` and closes, before HTTP has ended.
-    "at the terminator": ([BEGUN, FINISHED], Ending(Peer.close, "complete", received=BEGUN + FINISHED)),
+    "at the terminator": ([BEGUN, OVER], Ending(Peer.close, "complete", received=BEGUN + OVER)),
 }
 
 
@@ -202,9 +202,7 @@ def test_an_exchange_under_way_is_captured_when_the_proxy_stops(upstream: Upstre
 
 
 def test_an_upstream_that_is_not_there_is_captured(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with running(tmp_path, f"http://127.0.0.1:{port}", "connection_strategy=lazy") as proxy:
+    with running(tmp_path, f"http://127.0.0.1:{free_port()}", "connection_strategy=lazy") as proxy:
         assert post(proxy.port, *asked(OPENAI, ASKED, "nobody")).status == 502
         record = proxy.wait_for_record("nobody")
     assert (record["end"], record["response"]["status"]) == ("upstream-died", None)

@@ -12,17 +12,7 @@ import pytest
 
 from tests.build import FORMS, in_pieces
 from tests.live.harness import Proxy, Upstream, replying, running
-from tests.live.leaks import (
-    CALL,
-    CALLED,
-    CLEAN,
-    LEAK,
-    PROSE,
-    ask,
-    body_of,
-    kind_of,
-    split_events,
-)
+from tests.live.leaks import CALL, CALLED, CLEAN, LEAK, PROSE, ask, body_of, kind_of, split_events
 from tests.live.scenes import Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, rotated, sampled

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import Talk, User
-from tests.live.harness import PATIENCE, SCRIPT, Peer, Upstream, post, running
+from tests.live.harness import PATIENCE, SCRIPT, Upstream, post, replying, running, scripted
 from tests.live.leaks import ask, body_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
@@ -25,13 +25,8 @@ UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 1
 def leaking(upstream: Upstream, name: str) -> list[dict[str, str]]:
     """The headers of the requests that the upstream gets; it answers with a leak."""
     seen: list[dict[str, str]] = []
-
-    def script(peer: Peer) -> None:
-        seen.append(peer.headers)
-        peer.head(200, content_type="application/json", content_length=str(len(body_of(LEAK))))
-        peer.send(body_of(LEAK))
-
-    upstream.scripts[name] = script
+    reply = replying([body_of(LEAK)], content_type="application/json")
+    upstream.scripts[name] = scripted(lambda peer: seen.append(peer.headers), reply)
     return seen
 
 

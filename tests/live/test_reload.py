@@ -27,20 +27,15 @@ KEPT = "the settings from before this change stay in force"
 
 def wirelint(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that must succeed, in a folder."""
-    command, environment = (
-        (sys.executable, "-m", "wirelint", *arguments),
-        {**os.environ, "PYTHONPATH": str(SHIM.parents[1])},
-    )
+    command = (sys.executable, "-m", "wirelint", *arguments)
+    environment = {**os.environ, "PYTHONPATH": str(SHIM.parents[1])}
     return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A project with a rule of its own, which reports the text of `REPLY`."""
-    made = (sys.executable, "-m", "wirelint", "new-rule", "XX901", "shouting", "--folder", "own")
-    subprocess.run(
-        made, cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(SHIM.parents[1])}
-    )
+    wirelint(tmp_path, "new-rule", "XX901", "shouting", "--folder", "own")
     (tmp_path / "wirelint.toml").write_text(CONFIG)
     return tmp_path
 

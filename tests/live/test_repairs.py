@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-import brotli
 import pytest
-import zstandard
 
+from tests.addon.build import CODERS
 from tests.build import FORMS, in_pieces
 from tests.live.harness import (
     CHUNKED,
@@ -21,6 +17,7 @@ from tests.live.harness import (
     Client,
     Peer,
     Proxy,
+    Script,
     Upstream,
     post,
     replying,
@@ -48,13 +45,6 @@ from wirelint.wire.content_coding import decode
 
 pytestmark = pytest.mark.live
 
-CODINGS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    "gzip": gzip.compress,
-    "deflate": zlib.compress,
-    "br": brotli.compress,
-    "zstd": zstandard.ZstdCompressor().compress,
-}
 ASKED = DAMAGED[OPENAI, True]["request"]["body"].encode()
 
 
@@ -83,12 +73,12 @@ def test_both_sides_of_a_repaired_exchange_are_kept(repairing: Proxy, upstream: 
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["with a length", "chunked"])
-@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("coding", ["", *CODERS])
 def test_a_request_is_repaired_in_its_coding(repairing: Proxy, upstream: Upstream, coding: str, chunked: bool) -> None:
     seen: list[Peer] = []
     name = f"request {coding} {chunked}"
     upstream.scripts[name] = _noting(seen)
-    body = CODINGS[coding](ASKED)
+    body = CODERS[coding](ASKED) if coding else ASKED
     headers = {"x-test-id": name, SCRIPT: name, **({"content-encoding": coding} if coding else {})}
     with Client(repairing.port) as client:
         if chunked:
@@ -125,14 +115,8 @@ def test_a_request_that_cannot_be_repaired_stays_unchanged(repairing: Proxy, ups
     assert "it was not repaired" in record["notes"][0]
 
 
-def _noting(seen: list[Peer]) -> Callable[[Peer], None]:
-    answer = replying([body_of(LEAK[OPENAI, True])], **STREAM)
-
-    def script(peer: Peer) -> None:
-        seen.append(peer)
-        answer(peer)
-
-    return script
+def _noting(seen: list[Peer]) -> Script:
+    return scripted(seen.append, replying([body_of(LEAK[OPENAI, True])], **STREAM))
 
 
 def test_text_that_is_held_too_long_leaves(upstream: Upstream, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ pytest.importorskip("moto", reason="needs moto, of the extra `dev`")
 from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
 
-from tests.live.harness import Proxy, post, refused, running, wait_until
+from tests.live.harness import Proxy, free_port, post, refused, running, wait_until
 from tests.mock.client import make_body
 from wirelint.capture.readers import Problem, read
 from wirelint.mock import MockServer
@@ -28,9 +28,7 @@ class Bucket:
     """A bucket at a port of loopback, which can be reached in `serving()` only. The objects of moto outlive its server."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.name = f"fleet-{self.port}"
         self.url = f"s3://{self.name}/captures"
         self.option = f"wirelint_ship={self.url}"

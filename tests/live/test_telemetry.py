@@ -8,7 +8,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from tests.addon.build import result_of_record, with_model
 from tests.build import Talk, User
-from tests.live.harness import PATIENCE, post, running
+from tests.live.harness import PATIENCE, Peer, Upstream, post, running
 from tests.mock.client import make_body
 from wirelint import __version__
 from wirelint.addon.otlp import Telemetry
@@ -43,12 +42,14 @@ class Collector:
     reached: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
-    def take(self, path: str, headers: dict[str, str], body: bytes) -> None:
+    def take(self, peer: Peer) -> None:
         self.reached.set()
         if self.silent:
             self.released.wait(PATIENCE)
         else:
-            self.requests.append((path, headers, MessageToDict(KINDS[path].FromString(body))))
+            document = MessageToDict(KINDS[peer.target].FromString(peer.body))
+            self.requests.append((peer.target, peer.headers, document))
+        peer.head(content_length="0")
 
     @property
     def url(self) -> str:
@@ -96,24 +97,11 @@ def plain(item: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def collecting(*, silent: bool = False) -> Iterator[Collector]:
     collector = Collector(silent)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            collector.take(self.path, {name.lower(): text for name, text in self.headers.items()}, body)
-            with contextlib.suppress(OSError):  # a proxy that waited long enough has left
-                self.send_response(200)
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        collector.port = server.server_port
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield collector
-        collector.released.set()
-        server.shutdown()
+    upstream = Upstream(collector.take)
+    collector.port = upstream.port
+    yield collector
+    collector.released.set()
+    upstream.close()
 
 
 def ask(port: int, api: str, *, stream: bool, fault: str = "", **headers: str) -> bytes:

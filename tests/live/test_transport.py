@@ -37,19 +37,7 @@ from tests.live.harness import (
     scripted,
 )
 from tests.live.http2 import H2Reply, H2Upstream, Stream, h2_post
-from tests.live.leaks import (
-    CALLED,
-    CLEAN,
-    LEAK,
-    OPEN,
-    PATHS,
-    ask,
-    asked,
-    body_of,
-    calls_of,
-    kind_of,
-    split_events,
-)
+from tests.live.leaks import CALLED, CLEAN, LEAK, OPEN, PATHS, ask, asked, body_of, calls_of, kind_of, split_events
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.selection import sampled
 

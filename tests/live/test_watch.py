@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.addon.build import BEGUN, HEAD, OVER
 from tests.build import REGISTRY, chunk, sse
 from tests.live.harness import CHUNKED, PATIENCE, Client, Peer, Proxy, Script, Upstream, running, scripted, wait_until
 from tests.live.leaks import CLEAN, asked, body_of
@@ -29,9 +30,6 @@ pytestmark = pytest.mark.live
 
 LIMITS = Limits(stall=1.0, burst=1.0, hang=2.0)
 OPTIONS = ("wirelint_stall=1", "wirelint_burst=1", "wirelint_hang=2")
-HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
-BEGUN = sse(chunk({"content": "Once upon"}), done=False).encode()
-REST = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
 WORDS = "A stream is of use when its words come as they are written, one after the other, not at its end."
 TALE = b"".join(sse(chunk({"content": f"{word} "}), done=False).encode() for word in WORDS.split())
 WHOLE = body_of(CLEAN[OPENAI, False])
@@ -64,7 +62,7 @@ class Wait:
 
 WAITS = {
     "a stall": Wait(
-        lambda told: scripted(CHUNKED, HEAD, BEGUN, told, REST, Peer.finish),
+        lambda told: scripted(CHUNKED, HEAD, BEGUN, told, OVER, Peer.finish),
         "stream-stall", {"stream-stall": "warning"}, "after event 1 (text) and before event 2 (text)",
     ),
     "a stall that ends it": Wait(
@@ -77,7 +75,7 @@ WAITS = {
         "stream-stall", {"stream-stall": "warning"}, "in the middle of the body", stream=False,
     ),
     "a hang": Wait(
-        lambda told: scripted(told, CHUNKED, HEAD + BEGUN + REST, Peer.finish),
+        lambda told: scripted(told, CHUNKED, HEAD + BEGUN + OVER, Peer.finish),
         "silent-hang", {"silent-hang": "info"}, "then it came",
     ),
     "a hang that ends it": Wait(
@@ -89,7 +87,7 @@ WAITS = {
         "silent-hang", {"silent-hang": "info"}, "then it came", stream=False,
     ),
     "a burst": Wait(
-        lambda told: scripted(CHUNKED, told, TALE + REST, Peer.finish),
+        lambda told: scripted(CHUNKED, told, TALE + OVER, Peer.finish),
         "silent-hang", {"stream-burst": "warning", "silent-hang": "info"},
     ),
 }  # fmt: skip
@@ -163,7 +161,7 @@ def test_text_that_wirelint_holds_back_is_no_stall(upstream: Upstream, tmp_path:
             if over.wait(0.2):
                 break
 
-    upstream.scripts["held"] = scripted(CHUNKED, opening, go_on, REST, Peer.finish)
+    upstream.scripts["held"] = scripted(CHUNKED, opening, go_on, OVER, Peer.finish)
     options = ("wirelint_fix=unsafe", "wirelint_hold=3", "wirelint_stall=3", "wirelint_hang=3")
     with running(tmp_path, upstream.url, *options) as proxy, Client(proxy.port) as client:
         client.ask(*asked(OPENAI, CLEAN[OPENAI, True], "held"))

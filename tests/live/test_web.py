@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +17,20 @@ from typing import Any
 import pytest
 
 from tests.build import Talk, chunk, in_pieces, schema, sse
-from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
+from tests.live.harness import (
+    CHUNKED,
+    SCRIPT,
+    Client,
+    Peer,
+    Proxy,
+    Upstream,
+    free_port,
+    post,
+    replying,
+    running,
+    scripted,
+    wait_until,
+)
 from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
@@ -64,8 +76,7 @@ class Web:
 @contextlib.contextmanager
 def opened(folder: Path, upstream: str, *options: str) -> Iterator[tuple[Proxy, Web]]:
     """mitmweb with its REST interface."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     given = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
     with running(folder, upstream, *given, *options, tool="mitmweb") as proxy:
         proxy.wait_for("Web server listening at ")
@@ -113,15 +124,7 @@ def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_ag
     record = LEAK.record("openai.chat", True)
     body = record["response"]["body"].encode()
     half, go_on = body.index(b"<invo"), threading.Event()
-
-    def slow(peer: Peer) -> None:
-        peer.head(200, content_type="text/event-stream", transfer_encoding="chunked")
-        peer.chunk(body[:half])
-        go_on.wait(PATIENCE)
-        peer.chunk(body[half:])
-        peer.finish()
-
-    upstream.scripts["slow"] = slow
+    upstream.scripts["slow"] = scripted(CHUNKED, body[:half], go_on, body[half:], Peer.finish)
     with opened(tmp_path / "live", upstream.url) as (proxy, web), Client(proxy.port) as client:
         client.ask("/v1/chat/completions", record["request"]["body"].encode(), {SCRIPT: "slow", "x-test-id": "slow"})
         client.head()
@@ -173,8 +176,7 @@ COLUMNS = {
 def test_the_columns_of_wirelint_proxy(name: str, upstream: Upstream, tmp_path: Path) -> None:
     """The comment is the only column of mitmweb that an addon fills. Its log says what to set for clients."""
     given, expected = COLUMNS[name]
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     web = ["web_port=" + str(port), "web_open_browser=false", f"confdir={tmp_path}", "wirelint_captures="]
     web += ["web_password=secret"] if MAJOR >= 12 else []
     command = [sys.executable, "-m", "wirelint", "proxy", "--upstream", upstream.url, "--port", "0", "--web", *given]

@@ -143,7 +143,7 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
     return flow_bytes(flow)
 
 
-def flow_bytes(flow: http.HTTPFlow) -> bytes:
+def flow_bytes(flow: mitm_flow.Flow) -> bytes:
     """Return a flow as bytes of a flow file."""
     out = io.BytesIO()
     FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
