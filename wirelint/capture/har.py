@@ -84,19 +84,13 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
 def _records(entries: list[Json], source: str, from_mitmproxy: bool) -> Iterator[Record]:
     """Yield the records of entries, without those of WebSockets."""
     for number, entry in enumerate(map(mapping, entries), 1):
-        request, response = mapping(entry.get("request")), mapping(entry.get("response"))
-        if request and response.get("status") != 101 and entry.get("_resourceType") != "websocket":
-            yield _record(entry, request, response, source, number, from_mitmproxy)
+        is_socket = mapping(entry.get("response")).get("status") == 101 or entry.get("_resourceType") == "websocket"
+        if mapping(entry.get("request")) and not is_socket:
+            yield _record(entry, source, number, from_mitmproxy)
 
 
-def _record(
-    entry: Mapping[str, Json],
-    request: Mapping[str, Json],
-    response: Mapping[str, Json],
-    source: str,
-    number: int,
-    from_mitmproxy: bool,
-) -> Record:
+def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record:
+    request, response = mapping(entry.get("request")), mapping(entry.get("response"))
     request_headers, headers, status = _headers(request), _headers(response), response.get("status")
     end = next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
     error = as_string(response.get("_error")) or None

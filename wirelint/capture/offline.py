@@ -239,10 +239,7 @@ class Fixed(Checked):
 
 
 def fix(
-    items: Iterable[Record | Problem],
-    rules: Sequence[Rule],
-    permit: FixPolicy | None,
-    report: Report | None = None,
+    items: Iterable[Record | Problem], rules: Sequence[Rule], permit: FixPolicy | None, report: Report | None = None
 ) -> Iterator[Fixed | Problem]:
     """Fix records in order. Problems of the reader keep their place.
 
@@ -380,10 +377,7 @@ class Partition:
                 yield item
 
     def check(
-        self,
-        rules: Sequence[Rule],
-        report: Report | None = None,
-        change: Change = iter,
+        self, rules: Sequence[Rule], report: Report | None = None, change: Change = iter
     ) -> Iterator[Checked | Problem]:
         """Check the partition. Yield the results of its slice. `change` replaces records before they are checked."""
         for item in check(change(self.records()), rules, report, together=True):
