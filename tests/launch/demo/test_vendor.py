@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.selection import is_complete
 from wirelint.launch.demo.comparison import RUNS, FixingWire, Habit, Score, Task, compare, play
-from wirelint.launch.demo.vendor import FAILED, Odds, Vendor
+from wirelint.launch.demo.vendor import FAILED, ODDS, Vendor
 from wirelint.registry import Registry
 
-NEVER = Odds(*[0.0] * len(Odds.__dataclass_fields__))
+NEVER = dict.fromkeys(ODDS, 0.0)
 REGISTRY = Registry.load()
 USER = {"role": "user", "content": "Search my notes, one search each: “tide”, “quay”."}
 TOOL = {"type": "function", "function": {"name": "search_notes", "parameters": {"type": "object"}}}
 
 
-def say(odds: Odds, *history: dict[str, Any]) -> dict[str, Any]:
+def say(odds: dict[str, float], *history: dict[str, Any]) -> dict[str, Any]:
     """The vendor's choice for a conversation."""
     body = {"model": "kimi-k2", "messages": [*history], "tools": [TOOL]}
     kind, reply = Vendor(0, odds).answer(json.dumps(body).encode())
@@ -48,11 +47,11 @@ def test_a_healthy_vendor_does_what_is_asked() -> None:
     assert json.loads(again["function"]["arguments"])["query"] == "tide"
 
 
-CAUSES: dict[str, tuple[Odds, str, str]] = {
-    "stripped ids": (replace(NEVER, announces=1.0), "functionssearchnotes0", ""),
-    "short ids, left in the text": (replace(NEVER, imitates=1.0), "search_notes:0", ""),
-    "short ids, swallowed": (replace(NEVER, imitates=1.0, swallows=1.0), "search_notes:0", ""),
-    "printed parts": (replace(NEVER, derails=1.0), "functions.search_notes:0", "[{'type': 'text', 'text': ''}]"),
+CAUSES: dict[str, tuple[dict[str, float], str, str]] = {
+    "stripped ids": ({**NEVER, "announces": 1.0}, "functionssearchnotes0", ""),
+    "short ids, left in the text": ({**NEVER, "imitates": 1.0}, "search_notes:0", ""),
+    "short ids, swallowed": ({**NEVER, "imitates": 1.0, "swallows": 1.0}, "search_notes:0", ""),
+    "printed parts": ({**NEVER, "derails": 1.0}, "functions.search_notes:0", "[{'type': 'text', 'text': ''}]"),
 }
 
 
@@ -65,13 +64,13 @@ def test_what_is_sent_decides(name: str) -> None:
     assert (sound["finish_reason"], len(sound["message"]["tool_calls"])) == ("tool_calls", 1)
 
 
-REPAIRABLE: dict[str, tuple[Odds, Habit]] = {
-    "the header of the turn and raw tokens in the text": (replace(NEVER, headless=1.0), "plain"),
-    "announcements for stripped ids": (replace(NEVER, announces=1.0), "strips ids"),
-    "imitated ids": (replace(NEVER, imitates=1.0), "imported"),
-    "imitated ids, calls swallowed": (replace(NEVER, imitates=1.0, swallows=1.0), "imported"),
-    "names in another case": (replace(NEVER, misspells=1.0), "plain"),
-    "finish reasons": (replace(NEVER, misreports=1.0), "plain"),
+REPAIRABLE: dict[str, tuple[dict[str, float], Habit]] = {
+    "the header of the turn and raw tokens in the text": ({**NEVER, "headless": 1.0}, "plain"),
+    "announcements for stripped ids": ({**NEVER, "announces": 1.0}, "strips ids"),
+    "imitated ids": ({**NEVER, "imitates": 1.0}, "imported"),
+    "imitated ids, calls swallowed": ({**NEVER, "imitates": 1.0, "swallows": 1.0}, "imported"),
+    "names in another case": ({**NEVER, "misspells": 1.0}, "plain"),
+    "finish reasons": ({**NEVER, "misreports": 1.0}, "plain"),
 }
 """Each of these alone costs every run something without wirelint, and nothing with it."""
 
