@@ -18,6 +18,12 @@ class Ran:
     out: str
     err: str
 
+    def refuses(self, words: str, begin: str = "wirelint: ") -> None:
+        """The command printed one line with these words, which begins like that, and ended with status 2."""
+        assert (self.status, self.out, self.err.count("\n")) == (2, "", 1), self
+        assert self.err.startswith(begin), self.err
+        assert words in self.err, self.err
+
 
 Wirelint = Callable[..., Ran]
 

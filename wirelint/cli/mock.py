@@ -22,12 +22,6 @@ from wirelint.mock.service import TOOLS_NAME, TOOLS_PATH
 from wirelint.view.screen import hung
 
 
-class MockError(click.ClickException):
-    """The server cannot start: one line, exit status 2."""
-
-    exit_code = 2
-
-
 @guided("mock")
 def mock(
     host: str,
@@ -78,9 +72,9 @@ def mock(
                 pass
     except ScenarioError as error:
         culprit = "--scenario" if scenario is not None and str(scenario) in str(error) else "--fault"
-        raise MockError(f"{culprit}: {error} (see wirelint mock --list)") from error
+        raise click.ClickException(f"{culprit}: {error} (see wirelint mock --list)") from error
     except OSError as error:
-        raise MockError(describe_bind_error(host, port, error, "--port (0 takes a free one)")) from error
+        raise click.ClickException(describe_bind_error(host, port, error, "--port (0 takes a free one)")) from error
 
 
 def _tls(file: Path | None) -> ssl.SSLContext | None:
@@ -90,7 +84,7 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(file)
     except (ssl.SSLError, OSError) as error:
-        raise MockError(f"--tls {file}: it must hold a certificate and its key, in PEM: {error}") from error
+        raise click.ClickException(f"--tls {file}: it must hold a certificate and its key, in PEM: {error}") from error
     return context
 
 

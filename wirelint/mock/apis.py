@@ -40,6 +40,7 @@ from wirelint.mock.plan import (
     write_markup,
 )
 from wirelint.model import Json
+from wirelint.text.pointers import at as value_at
 
 Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
 """A feature of an API that a fault needs: the call's id and index in each delta (`numbers`), arguments as text (`text`),
@@ -123,7 +124,7 @@ class Api(ABC):
             choices=min(max(number(body.get("n")) or 1, 1), 16) if row.get("candidates") else 1,
             limit=max(read.max_tokens or 0, 0) or None,
             usage=read.wants_usage is True or not row.get("usage_on_request"),
-            thinking=_find(body, row.get("thinking", "thinking.none")) not in (None, False, "", "disabled"),
+            thinking=value_at(body, row.get("thinking", "/thinking/none")) not in (None, False, "", "disabled"),
             preamble=row.get("preamble", False),
             parallel=read.parallel_tool_calls is not False,
             prompt_tokens=estimate_tokens(body),
@@ -222,13 +223,6 @@ def _usage_of(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
 def estimate_tokens(value: Json) -> int:
     """Return a plausible count of the tokens of a request."""
     return max(len(dump_json(value)) // 4, 1)
-
-
-def _find(value: Json, path: str) -> Json:
-    """Return the value at a path of members, such as `tool_choice.name`; None if there is none."""
-    for name in path.split("."):
-        value = mapping(value).get(name)
-    return value
 
 
 def objects_in(value: Json) -> list[dict[str, Json]]:

@@ -28,7 +28,6 @@ The first reply whose `when` matches, and that is not used up, answers; without 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -37,7 +36,7 @@ from typing import Any
 
 from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json, load_table
 from wirelint.model import Json
-from wirelint.tables import hint
+from wirelint.tables import ConfigError, hint, read_toml
 
 HEADER = "x-wirelint-mock"
 """Request header that selects the scenario; in responses it names the scenario that was applied."""
@@ -158,13 +157,7 @@ def _quote(word: str) -> str:
 # --- scenario files -----------------------------------------------------------------------------------------------------
 
 _KEYS = load_table("scenario")
-_KINDS: dict[str, type] = {
-    "a text": str,
-    "true or false": bool,
-    "a whole number": int,
-    "a table": dict,
-    "a list": list,
-}
+_KINDS: dict[str, type] = {"a text": str, "true or false": bool, "a whole number": int, "a table": dict, "a list": list}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +218,9 @@ def load_script(source: Path | str | Mapping[str, Any] | None, base: Options | N
     if not isinstance(source, Path | str):
         return read_script(source or {}, base)
     try:
-        return read_script(tomllib.loads(Path(source).read_text("utf-8")), base)
-    except OSError as error:
-        raise ScenarioError(f"{source}: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{source}: not TOML: {error}") from error
+        return read_script(read_toml(Path(source), str(source), "scenario file"), base)
+    except ConfigError as error:
+        raise ScenarioError(str(error)) from error
     except ScenarioError as error:
         raise ScenarioError(f"{source}: {error}") from error
 
