@@ -32,9 +32,9 @@ def talks(count: int) -> list[Checked]:
     return checked(dataclasses.replace(one, timing=Timing(1000.0 + n, duration=500.0)) for n, one in enumerate(made))
 
 
-def board(items: list[Checked], **limits: int) -> Board:
+def board(items: list[Checked]) -> Board:
     totals = Totals()
-    made = Board(totals, **limits)
+    made = Board(totals)
     for one in items:
         totals.add(one)
         made.add(one)
@@ -68,9 +68,11 @@ def test_rows_issues_and_totals() -> None:
     assert made["totals"]["conversations"] == 2
 
 
-def test_the_board_is_bounded_and_totals_are_not() -> None:
+def test_the_board_is_bounded_and_totals_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     items = talks(12)
-    made: Any = board(items, most_rows=5, most_exchanges=3)
+    monkeypatch.setattr("wirelint.view.dashboard._MOST_ROWS", 5)
+    monkeypatch.setattr("wirelint.view.dashboard._MOST_EXCHANGES", 3)
+    made: Any = board(items)
     state = made.everything()
     assert [row["title"] for row in state["rows"]] == [f"Question {n}" for n in range(7, 12)]
     assert state["totals"]["exchanges"] == state["totals"]["conversations"] == 12
@@ -78,7 +80,8 @@ def test_the_board_is_bounded_and_totals_are_not() -> None:
     assert kept == [False] * 9 + [True] * 3
     first, last = (some(items[n].exchange).conversation for n in (0, 11))
     assert made.changes([first, last], [])["gone"] == [first]
-    large = board(items, most_bytes=1)
+    monkeypatch.setattr("wirelint.view.dashboard._MOST_BYTES", 1)
+    large = board(items)
     assert [large.exchange(f"talk-{n}") is not None for n in (10, 11)] == [False, True], "the latest one always stays"
 
 

@@ -205,16 +205,8 @@ class Change(NamedTuple):
 class Board:
     """What the page shows. `totals` is shared with the log."""
 
-    def __init__(
-        self,
-        totals: Totals,
-        *,
-        most_rows: int = _MOST_ROWS,
-        most_exchanges: int = _MOST_EXCHANGES,
-        most_bytes: int = _MOST_BYTES,
-    ) -> None:
+    def __init__(self, totals: Totals) -> None:
         self._totals = totals
-        self._most_rows, self._most_exchanges, self._most_bytes = most_rows, most_exchanges, most_bytes
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._issues: OrderedDict[str, _Issue] = OrderedDict()
         self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
@@ -234,10 +226,10 @@ class Board:
         self._drop(name)
         self._exchanges[name] = conversation.id, checked
         self._size += _size(checked)
-        while (kept := len(self._exchanges)) > self._most_exchanges or (kept > 1 and self._size > self._most_bytes):
+        while (kept := len(self._exchanges)) > _MOST_EXCHANGES or (kept > 1 and self._size > _MOST_BYTES):
             self._drop(next(iter(self._exchanges)))
-        gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - self._most_rows)]
-        past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - self._most_rows)]
+        gone = [self._conversations.popitem(last=False)[0] for _ in range(len(self._conversations) - _MOST_ROWS)]
+        past = [self._issues.popitem(last=False)[0] for _ in range(len(self._issues) - _MOST_ROWS)]
         return Change((conversation.id, *gone), (*issues, *past))
 
     def _conversation_of(self, checked: Checked) -> _Conversation:
@@ -269,7 +261,7 @@ class Board:
             issue.last, issue.exchange, issue.conversation = at, *place
             issue.count += not is_known
             self._issues.move_to_end(name)
-            if len(conversation.issues) < self._most_rows:
+            if len(conversation.issues) < _MOST_ROWS:
                 conversation.issues[name] = None
             changed.append(name)
         return changed
