@@ -29,7 +29,7 @@ from wirelint.arguments.placeholders import Invention, KnownText, inventions, si
 from wirelint.arguments.schemas import kind_of, tails
 from wirelint.jsonvalues import Path, inside
 from wirelint.model import Confidence, Json, Severity, Tool, ToolCall
-from wirelint.tables import ConfigError, Table, parse_toml, read_toml, shown
+from wirelint.tables import ConfigError, Table, read_toml, shown
 from wirelint.text.escaping import excerpt
 
 Action = Literal["report", "replace", "drop", "block"]
@@ -473,16 +473,12 @@ _FIELDS = ("value", "basename", "argument", "tool")
 
 def load(path: pathlib.Path) -> Policies:
     """Return the policies of a file. Raises ConfigError."""
-    return _policies(read_toml(path, str(path), "policy file"), str(path), real_disk)
+    return read_policies(read_toml(path, str(path), "policy file"), str(path), real_disk)
 
 
-def parse(text: str, source: str, disk: Disk = no_disk) -> Policies:
-    """Return the policies in the text of a file. `source`: its name in errors. `disk`: the file system for path checks.
+def read_policies(document: dict[str, object], source: str, disk: Disk = no_disk) -> Policies:
+    """Return the policies of the contents of a file. `source`: its name in errors. `disk`: the file system for path checks.
     Raises ConfigError."""
-    return _policies(parse_toml(text, source), source, disk)
-
-
-def _policies(document: dict[str, object], source: str, disk: Disk) -> Policies:
     for key in document:
         if key != "policy":
             raise ConfigError(f"{source}: {key}: no such key; policies are tables that begin with [[policy]]")

@@ -19,17 +19,11 @@ def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
     """Return the document of a file. `shown`: its name in errors. `kind`: the noun for the file in the cure. Raises
     ConfigError."""
     try:
-        return parse_toml(path.read_bytes().decode("utf-8"), shown)
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{shown}: {error.strerror or error}; name a {kind} that can be read") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{shown}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-
-
-def parse_toml(text: str, shown: str) -> dict[str, object]:
-    """Return the document of a text. Raises ConfigError."""
-    try:
-        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{shown}: not TOML: {error}; correct that line") from error
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.policy.test_judging import parse
 from tests.tables import rows, tables
-from wirelint.policy import load, parse
+from wirelint.policy import load
 from wirelint.tables import ConfigError
 
 TABLES = tables(__file__)
@@ -18,11 +19,12 @@ CHECKED = PATH + "absolute-path = true\n"
 
 
 @rows(TABLES["wrong"])
-def test_errors_are_one_line_with_file_key_and_cure(text: str, key: str, cure: str) -> None:
+def test_errors_are_one_line_with_file_key_and_cure(text: str, key: str, cure: str, tmp_path: Path) -> None:
+    (tmp_path / "policies.toml").write_text(text)
     with pytest.raises(ConfigError) as caught:
-        parse(text, "policies.toml")
+        load(tmp_path / "policies.toml")
     message = str(caught.value)
-    assert message.startswith("policies.toml: ")
+    assert message.startswith(f"{tmp_path / 'policies.toml'}: ")
     assert key in message, message
     assert cure in message, message
     assert "\n" not in message
@@ -37,7 +39,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_missing_keys_have_defaults() -> None:
-    (policy,) = parse('[[policy]]\narguments = "path"\nabsolute-path = true\n', "p.toml").policies
+    (policy,) = parse('[[policy]]\narguments = "path"\nabsolute-path = true\n').policies
     assert (policy.name, policy.tools, policy.action, policy.safety, policy.severity) == (
         "policy 1",
         ("*",),
@@ -62,12 +64,12 @@ NAMES = {
 
 @pytest.mark.parametrize(("name", "covered"), NAMES.items())
 def test_tool_names_match_with_the_prefix_of_a_server(name: str, covered: bool) -> None:
-    (policy,) = parse(CHECKED + 'tools = "search"\n', "p.toml").policies
+    (policy,) = parse(CHECKED + 'tools = "search"\n').policies
     assert policy.covers(name) is covered
 
 
 def test_globs_choose_tools() -> None:
-    (policy,) = parse(CHECKED + 'tools = ["mcp__notes__*", "read_?"]\n', "p.toml").policies
+    (policy,) = parse(CHECKED + 'tools = ["mcp__notes__*", "read_?"]\n').policies
     assert [policy.covers(name) for name in ("mcp__notes__x", "mcp__mail__x", "read_a", "read_ab")] == [
         True,
         False,

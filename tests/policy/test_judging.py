@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from tests.tables import rows, tables
 from wirelint.arguments.argument_faults import Gone
-from wirelint.policy import Kind, Outcome, Policies, parse, real_disk
+from wirelint.policy import Disk, Kind, Outcome, Policies, no_disk, read_policies, real_disk
 
 TABLES = tables(__file__)
 
@@ -25,8 +26,12 @@ class Shelf:
 SHELF = Shelf(srv="dir", srv__kb="dir", srv__kb__letters="dir", srv__kb__index="file", srv__kb__locked="unknown")
 
 
+def parse(text: str, disk: Disk = no_disk) -> Policies:
+    return read_policies(tomllib.loads(text), "p.toml", disk)
+
+
 def policies(keys: str, arguments: str = '"a"', disk: Any = SHELF) -> Policies:
-    return parse(f'[[policy]]\nname = "p"\narguments = {arguments}\n{keys}\n', "p.toml", disk)
+    return parse(f'[[policy]]\nname = "p"\narguments = {arguments}\n{keys}\n', disk)
 
 
 def after(given: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
@@ -96,7 +101,6 @@ def test_policies_follow_one_another() -> None:
         arguments = "b"
         required = true
         """,
-        "p.toml",
         SHELF,
     )
     passed, blocked = (held.judge("t", {"a": value}) for value in ("kb", "nowhere"))

@@ -9,11 +9,10 @@ import pytest
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
 from tests.cuts import cuts
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
-from tests.policy.test_judging import SHELF
+from tests.policy.test_judging import SHELF, parse
 from tests.selection import in_batches, sampled
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
-from wirelint.policy import parse
 from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
@@ -47,7 +46,7 @@ TOOLS = {
 
 
 def rule(text: str) -> Rule:
-    return REGISTRY.get("AR404").under(parse(text, "p.toml", SHELF))
+    return REGISTRY.get("AR404").under(parse(text, SHELF))
 
 
 def talk(*calls: Call, text: str = "") -> Talk:
