@@ -28,12 +28,7 @@ class ProxyFactory(Protocol):
 
 
 def assert_clean(
-    subject: Subject,
-    *,
-    select: Rules = (),
-    ignore: Rules = (),
-    least: Severity = "warning",
-    isolated: bool = False,
+    subject: Subject, *, select: Rules = (), ignore: Rules = (), least: Severity = "warning", isolated: bool = False
 ) -> None:
     """Fail if a finding has the severity `least` or worse; see `wirelint.testing.assert_clean`."""
     __tracebackhide__ = True
@@ -82,9 +77,7 @@ def _wirelint_processes(
 
 
 @pytest.fixture
-def wirelint_proxy_factory(
-    _wirelint_processes: Callable[[str, tuple[tuple[str, str], ...]], Process],
-) -> ProxyFactory:
+def wirelint_proxy_factory(_wirelint_processes: Callable[[str, tuple[tuple[str, str], ...]], Process]) -> ProxyFactory:
     """A function that returns a proxy in front of an upstream: `wirelint_proxy_factory(url, fix="safe")`."""
     from wirelint.testing import Proxy
 

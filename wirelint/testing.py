@@ -152,12 +152,7 @@ Rules: TypeAlias = "str | Sequence[str]"
 
 
 def assert_clean(
-    subject: Subject,
-    *,
-    select: Rules = (),
-    ignore: Rules = (),
-    least: Severity = "warning",
-    isolated: bool = False,
+    subject: Subject, *, select: Rules = (), ignore: Rules = (), least: Severity = "warning", isolated: bool = False
 ) -> None:
     """Raise AssertionError with all findings if one has the severity `least` or worse.
 

@@ -41,7 +41,7 @@ from wirelint.capture.offline import Checked, check_record
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.replay import begin
+from wirelint.capture.replay import begin, respond
 from wirelint.capture.secrets import is_secret_parameter
 from wirelint.capture.store import Piece, Store
 from wirelint.cli import guided
@@ -56,6 +56,7 @@ from wirelint.lexicon import load
 from wirelint.model import Json, Timing
 from wirelint.prices import Spending, Tokens, cost, dollars, spending_line
 from wirelint.rewrite.edits import apply
+from wirelint.rewrite.stream import arrived
 from wirelint.rule import one_line
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted, listed, printable, shorten
@@ -516,11 +517,9 @@ class _Run:
         made = replace(made, source=str(self._folder))
         session = begin(made)
         if session is not None and made.response_body:
-            session.respond(made.status, {name.lower(): value for name, value in made.response_headers})
-            position = 0
-            for at, size in made.chunks:
-                session.feed(made.response_body[position : position + size], at)
-                position += size
+            respond(session, made)
+            for data, at in arrived(made.response_body, made.chunks):
+                session.feed(data, at)
             first = session.finish(made.end).timing.first_token
             made = replace(made, timing=replace(made.timing, first_token=first))
         return self._redactor.record(made)

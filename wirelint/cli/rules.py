@@ -50,12 +50,8 @@ def rules(selection: Selection, output_format: str) -> None:
     if output_format == "json":
         rows = []
         for rule in chosen:
-            names = {
-                "code": rule.code,
-                "name": rule.name,
-                "severity": rule.graded or rule.severity,
-                "layer": rule.layer,
-            }
+            severity = rule.graded or rule.severity
+            names = {"code": rule.code, "name": rule.name, "severity": severity, "layer": rule.layer}
             rows.append({**names, "fixes": list(safeties(rule)), "summary": summary(rule)})
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return

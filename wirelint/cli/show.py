@@ -113,9 +113,7 @@ def _texts(checked: Checked) -> Iterator[str]:
     """Yield the messages of an exchange and its reply as text, with results and arguments of calls."""
     exchange = checked.exchange
     request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
-    parts = [part for message in (request.messages if request is not None else ()) for part in message.parts]
-    parts += [part for choice in (reply.choices if reply is not None else ()) for part in choice.parts]
-    for part in parts:
+    for part in (*(request.parts if request is not None else ()), *(reply.parts if reply is not None else ())):
         match part:
             case ToolCall():
                 yield f"{part.name} {part.arguments.text}"
@@ -147,8 +145,7 @@ def _print(console: Screen, *shown: RenderableType) -> None:
 def _hint(checked: Checked, place: str, wire: bool) -> None:
     if wire and checked.record.fixes:
         inform("this is what was received; --delivered shows what was sent on")
-    reply = checked.exchange.reply if checked.exchange is not None else None
-    if reply is not None and (calls := sum(len(choice.calls) for choice in reply.choices)):
+    if calls := checked.calls:
         inform(f"{counted(calls, 'call')} in the reply; their path: wirelint show {place} {checked.record.id} --path")
 
 

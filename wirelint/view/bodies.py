@@ -249,9 +249,9 @@ class Source:
         exchange = self._checked.exchange
         request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
         parts: dict[tuple[Side, str], Part] = {}
-        for part in (part for message in (request.messages if request else ()) for part in message.parts):
+        for part in request.parts if request is not None else ():
             parts.setdefault(("request", part.pointer), part)
-        for part in (part for choice in (reply.choices if reply else ()) for part in choice.parts):
+        for part in reply.parts if reply is not None else ():
             parts.setdefault(("response", part.pointer), part)
         return parts
 

@@ -128,12 +128,11 @@ def usage_of(checked: Checked) -> tuple[Tokens | None, float | None]:
 
 
 def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
-    """Return the figures of the first choice of a reply."""
-    choice = reply.choices[0] if reply.choices else None
-    calls = choice.calls if choice is not None else ()
+    """Return the figures of the first choice of a reply, which must have one."""
+    calls, reason = reply.choices[0].calls, reply.choices[0].finish_reason
     valid = sum(is_valid_call(call, exchange.request) for call in calls)
     finish: Finish = "other"
-    match ending(choice.finish_reason) if choice is not None else None:
+    match ending(reason):
         case "calls":
             finish = "tool_calls"
         case "ended" | "stopped":
