@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, AnyStr, TypeVar
 
+from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
@@ -240,6 +241,14 @@ def lint(records: Iterable[Mapping[str, Any]], rules: Sequence[str] = ()) -> tup
     for number, record in enumerate(records, 1):
         findings = engine.check(read(record, number))
     return findings
+
+
+def judged(record: Mapping[str, Any] | Record, *rules: str) -> Checked:
+    """A record with the findings of some rules."""
+    made = record if isinstance(record, Record) else as_record(record)
+    (found,) = check([made], REGISTRY.select(rules) if rules else ())
+    assert isinstance(found, Checked)
+    return found
 
 
 def _bytes(body: Any) -> bytes | None:

@@ -209,6 +209,4 @@ def test_show_lists_the_calls_of_a_capture(wirelint: Wirelint, tmp_path: File) -
     ran = wirelint("show", file, "--path")
     assert "ends here: no later request continues from this reply" in " ".join(ran.out.split())
     assert "2 calls; follow one" in ran.err
-    missing = wirelint("show", file, "--call", "call_9")
-    assert missing.status == 2
-    assert "no such call" in missing.err
+    wirelint("show", file, "--call", "call_9").refuses("no such call")

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from tests.build import Talk
 from tests.cli.test_check import write
+from tests.tables import tables
 from wirelint.cli import cli
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("completion.json").read_text(encoding="utf-8"))
-
 ROOT = Path(__file__).resolve().parents[2]
-
-ASKED: dict[str, tuple[str, list[str]]] = TABLES["asked"]
+ASKED: dict[str, tuple[str, list[str]]] = tables(__file__)["asked"]
 
 
 def _asked(tmp_path: Path) -> dict[str, str]:

@@ -77,10 +77,7 @@ def test_a_wrong_file_is_refused_in_one_line(wirelint: Wirelint, tmp_path: Path,
         path.write_text(text)
     more = ("--diff",) if command == "fix" else ()
     ran = wirelint(command, capture(tmp_path / "in.jsonl"), "--policy", path, *more)
-    assert (ran.status, ran.out) == (2, "")
-    (line,) = ran.err.splitlines()
-    assert line.startswith(f"wirelint: {path}: ")
-    assert says in line
+    ran.refuses(says, f"wirelint: {path}: ")
 
 
 def test_without_policies_the_guess_is_a_suspicion(wirelint: Wirelint, tmp_path: Path) -> None:

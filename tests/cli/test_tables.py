@@ -210,18 +210,13 @@ def test_tables_in_a_bucket(export: Callable[..., Any], wirelint: Wirelint, tmp_
 )
 def test_what_tables_cannot_say(export: Callable[..., Any], wirelint: Wirelint, words: list[str], says: str) -> None:
     export()
-    ran = wirelint(*words)
-    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
-    assert ran.err.startswith(f"wirelint: {says}; name the captures")
+    wirelint(*words).refuses(f"{says}; name the captures")
 
 
 def test_tables_that_are_broken(export: Callable[..., Any], wirelint: Wirelint, tmp_path: Path) -> None:
     export()
     next((tmp_path / "tables" / "usage").rglob("*.parquet")).write_bytes(b"PAR1")
-    ran = wirelint("stats", "tables")
-    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
-    assert ran.err.startswith("wirelint: tables: tables that cannot be read: ")
-    assert "(export them again)" in ran.err
+    wirelint("stats", "tables").refuses("(export them again)", "wirelint: tables: tables that cannot be read: ")
 
 
 def test_empty_datasets_have_columns(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,23 +229,17 @@ def test_empty_datasets_have_columns(wirelint: Wirelint, tmp_path: Path, monkeyp
 
 def test_an_existing_folder(export: Callable[..., Any], tmp_path: Path) -> None:
     export()
-    again = export()
-    assert (again.status, len(again.err.splitlines())) == (2, 1)
-    assert "tables is there already; name another, or replace it with --force" in again.err
+    export().refuses("tables is there already; name another, or replace it with --force")
     assert export("--id", "leak", "--force").status == 0
     assert [_rows(tmp_path / "tables", name) for name in ("exchanges", "calls", "usage")] == [1, 0, 1]
     (tmp_path / "tables" / "thesis.txt").write_text("mine", encoding="utf-8")
-    other = export("--force")
-    assert (other.status, len(other.err.splitlines())) == (2, 1)
-    assert "tables holds other files (thesis.txt); name another folder" in other.err
+    export("--force").refuses("tables holds other files (thesis.txt); name another folder")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tables"]
 
 
 def test_a_failure_leaves_nothing(export: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "_OPTIONS", "FORMAT parquet, COMPRESSION none_of_these")
-    ran = export()
-    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
-    assert ran.err.startswith("wirelint: the tables cannot be written: ")
+    export().refuses("the tables cannot be written: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -278,9 +267,5 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path) -> None:
 def test_without_duckdb(export: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delitem(sys.modules, "wirelint.view.parquet")
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    ran = export()
-    assert (ran.status, ran.err) == (
-        2,
-        "wirelint: --format parquet needs DuckDB: pip install 'wirelint[tables]'\n",
-    )
+    export().refuses("--format parquet needs DuckDB: pip install 'wirelint[tables]'\n")
     assert list(tmp_path.iterdir()) == []

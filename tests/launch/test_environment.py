@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import certifi
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.launch.environment import (
     AddressError,
     Target,
@@ -24,12 +23,11 @@ from wirelint.launch.environment import (
     write_upstream,
 )
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("environment.json").read_text(encoding="utf-8"))
+TABLES = tables(__file__)
+TRUST = Trust(Path("/all.pem"), Path("/extra.pem"))
 
-TARGETS: list[tuple[str, str, str, str]] = TABLES["targets"]
 
-
-@pytest.mark.parametrize(("name", "url", "origin", "rest"), TARGETS, ids=[f"{row[0]}-{row[1]}" for row in TARGETS])
+@rows(TABLES["targets"])
 def test_targets(name: str, url: str, origin: str, rest: str) -> None:
     assert read_target(name, url) == Target(origin, rest)
 
@@ -43,15 +41,9 @@ def test_what_is_no_target(url: str) -> None:
     assert "secret" not in str(error.value)
 
 
-NO_PROXY: list[tuple[str, bool, str]] = TABLES["no_proxy"]
-
-
-@pytest.mark.parametrize(("given", "loopback", "expected"), NO_PROXY)
+@rows(TABLES["no_proxy"])
 def test_exceptions_from_the_proxy(given: str, loopback: bool, expected: str) -> None:
     assert exceptions({"NO_PROXY": given}, loopback=loopback) == expected
-
-
-TRUST = Trust(Path("/all.pem"), Path("/extra.pem"))
 
 
 def test_by_proxy() -> None:

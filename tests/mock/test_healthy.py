@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mock.client import make_body, with_result
 from tests.mock.conftest import Post
+from tests.tables import rows, tables
 from wirelint.mock import MockServer
 from wirelint.mock.scenario import HEADER
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("healthy.json").read_text(encoding="utf-8"))
-
-APIS = ("openai", "anthropic")
+TABLES = tables(__file__)
 
 
-CHOICES: list[tuple[str, Any, list[str]]] = TABLES["choices"]
-
-
-@pytest.mark.parametrize(("api", "choice", "names"), CHOICES, ids=[f"{one[0]}-{one[1]}" for one in CHOICES])
-def test_tool_choice_is_honoured(post: Post, api: str, choice: Any, names: list[str]) -> None:
+@rows(TABLES["choices"])
+def test_tool_choice_is_honoured(api: str, choice: Any, names: list[str], post: Post) -> None:
     answer = post(api, make_body(api, stream=False, tool_choice=choice)).json
     if api == "openai":
         calls = [call["function"] for call in answer["choices"][0]["message"].get("tool_calls", ())]
@@ -75,7 +70,7 @@ def test_http_errors_are_those_of_the_vendor(post: Post, api: str, status: int, 
 # --- other routes and bad requests
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
 def test_models_are_listed_in_the_shape_of_the_api(server: MockServer, api: str) -> None:
     sdk = pytest.importorskip(api)
     if api == "openai":
@@ -94,12 +89,9 @@ def test_tokens_are_counted(post: Post) -> None:
     assert post("/v1/messages/count_tokens", b"[").status == 400
 
 
-BAD: list[Any] = TABLES["bad"]
-
-
-@pytest.mark.parametrize(("api", "body", "scenario", "status", "message"), BAD, ids=[f"{c[0]}-{c[4]}" for c in BAD])
+@rows(TABLES["bad"])
 def test_a_bad_request_is_refused_in_the_shape_of_the_api(
-    post: Post, api: str, body: Any, scenario: str | None, status: int, message: str
+    api: str, body: Any, scenario: str | None, status: int, message: str, post: Post
 ) -> None:
     response = post(api, body.encode() if isinstance(body, str) else body, scenario)
     assert response.status == status

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.mock.faults import resolve
 from wirelint.mock.plan import Options
 from wirelint.mock.scenario import ScenarioError, parse_scenario
-
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("scenario.json").read_text(encoding="utf-8"))
 
 GOOD: list[tuple[str, str | None, Options]] = [
     ("", None, Options()),
@@ -40,10 +35,7 @@ def test_a_scenario_is_read_and_written_back(text: str, fault: str | None, optio
     assert parse_scenario(text.replace("+", ";"), separator=";") == scenario
 
 
-BAD: list[Any] = TABLES["bad"]
-
-
-@pytest.mark.parametrize(("text", "message"), BAD, ids=[text[:30] for text, _ in BAD])
+@rows(tables(__file__)["bad"])
 def test_a_wrong_scenario_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         resolve(parse_scenario(text))

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
 from tests.selection import in_batches
+from tests.tables import tables
 from wirelint.mock.plan import Topic, make_arguments
 
-TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("schema_values.json").read_text(encoding="utf-8"))
-
-
-def one(**schema: Any) -> dict[str, Any]:
-    """An object with one required parameter `x` of this schema."""
-    return {"type": "object", "properties": {"x": schema}, "required": ["x"], "additionalProperties": False}
-
-
-SCHEMAS: dict[str, dict[str, Any]] = TABLES["schemas"]
+SCHEMAS: dict[str, dict[str, Any]] = tables(__file__)["schemas"]
 TOPIC = Topic.of("Please compare the tides in Lisbon and Porto")
 
 

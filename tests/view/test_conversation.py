@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
-from wirelint.capture.offline import Checked, Fixed, check, fix
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, judged, schema
+from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.registry import page_url
 from wirelint.view.text import list_conversations, render_conversation
 
@@ -92,9 +92,7 @@ TALKS: dict[str, tuple[Talk, str, list[str]]] = {
 
 
 def checked(talk: Talk, rules: str) -> Checked:
-    (found,) = check([as_record(talk.record("openai.chat", False))], REGISTRY.select([rules]))
-    assert isinstance(found, Checked)
-    return found
+    return judged(talk.record("openai.chat", False), rules)
 
 
 def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool) -> list[str]:
@@ -137,9 +135,7 @@ def test_both_sides_stand_one_after_the_other() -> None:
     record = as_record(Talk((User("Go."),), text=MARKUP, tools=TOOLS).record("openai.chat", False))
     (fixed,) = fix([record], REGISTRY.select(["xml-leak"]), REGISTRY.permit("unsafe"))
     assert isinstance(fixed, Fixed)
-    (found,) = check([fixed.record], REGISTRY.select(["xml-leak"]))
-    assert isinstance(found, Checked)
-    lines = shown(found)
+    lines = shown(judged(fixed.record, "xml-leak"))
     came = next(number for number, line in enumerate(lines) if line.startswith("LK101  reply"))
     sent = next(number for number, line in enumerate(lines) if line.startswith("    ✎  delivered"))
     assert came < sent

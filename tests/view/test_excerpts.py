@@ -8,20 +8,13 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, schema, sse
+from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, judged, schema, sse
 from wirelint.capture.offline import Checked, check
 from wirelint.view.bodies import Evidence, Source, excerpt_lines, windowed
 
 NOTES = {"search_notes": schema(query="string")}
 ASK = (User("Search my notes."),)
 MARKUP = 'Let me look. <tool_call>{"name": "search_notes", "arguments": {"query": "launch"}}</tool_call>'
-
-
-def checked(record: dict[str, Any], rule: str) -> Checked:
-    (found,) = check([as_record(record)], REGISTRY.select([rule]))
-    assert isinstance(found, Checked)
-    assert found.findings, "the case does not fire"
-    return found
 
 
 def shown(found: Checked, width: int = 60) -> list[str]:
@@ -81,14 +74,14 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_finding_shows(name: str) -> None:
     record, rule, lines = CASES[name]
-    assert shown(checked(record, rule)) == lines
+    assert shown(judged(record, rule)) == lines
 
 
 @pytest.mark.parametrize("width", [30, 44, 80, 160])
 @pytest.mark.parametrize("name", CASES)
 def test_it_fits_and_the_carets_stand_under_the_evidence(name: str, width: int) -> None:
     record, rule, _ = CASES[name]
-    found = checked(record, rule)
+    found = judged(record, rule)
     lines = shown(found, width)
     assert max(map(len, lines)) <= max(width, 32)
     for evidence in Source(found).evidence(found.findings[0]):

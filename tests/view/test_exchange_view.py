@@ -9,9 +9,23 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, chunk, forms, schema, some, sse
+from tests.build import (
+    REGISTRY,
+    Assistant,
+    Call,
+    Result,
+    Talk,
+    User,
+    as_record,
+    chunk,
+    forms,
+    judged,
+    schema,
+    some,
+    sse,
+)
 from wirelint.apis import APIS
-from wirelint.capture.offline import Checked, check, fix
+from wirelint.capture.offline import Checked, fix
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.view.html.exchange import make_detail
@@ -22,12 +36,6 @@ SEARCH = Call("search", {"q": "launch"}, "call_11")
 HISTORY = (User("When do we launch?"), Assistant("Let me look.", (SEARCH,)), Result("call_11", "On the 4th."))
 TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
 TALK = Talk(history=HISTORY, tools=TOOLS, text="On the fourth.", reasoning="The note says so.", model="acme-1")
-
-
-def judged(record: Any, *rules: str) -> Checked:
-    made = next(iter(check([as_record(record)], REGISTRY.select(rules or ("ALL",)))))
-    assert isinstance(made, Checked)
-    return made
 
 
 def repaired(record: Any) -> Checked:
@@ -41,7 +49,7 @@ def text(checked: Checked, side: Side, width: int = 400, **shown: Any) -> str:
 
 @pytest.mark.parametrize(("api", "stream"), forms(*(api.name for api in APIS)))
 def test_every_api_shows_both_sides(api: str, stream: bool) -> None:
-    checked = judged(TALK.record(api, stream))
+    checked = judged(TALK.record(api, stream), "ALL")
     request, response = text(checked, "request"), text(checked, "response")
     assert request.startswith(f"{api} · "), request
     assert response.startswith(f"{api} · "), response
@@ -143,7 +151,7 @@ def test_odd_replies_are_shown(name: str) -> None:
     response, expected = ODD[name]
     record = Talk().record("openai.chat", False)
     record["response"].update(response)
-    assert expected in text(judged(record), "response")
+    assert expected in text(judged(record, "ALL"), "response")
 
 
 HOSTILE = "\x1b[31m red \x07 \x1b]0;title\x07 \u202e turned \x9b31m \x00 \ud800"
@@ -159,7 +167,7 @@ def test_nothing_of_the_wire_steers_a_terminal(api: str) -> None:
         for side in ("request", "response"):
             body = record[side]["body"]
             record[side]["body"] = body.encode("utf-8", "backslashreplace").decode()
-        for checked in (judged(record), repaired(record)):
+        for checked in (judged(record, "ALL"), repaired(record)):
             for side in ("request", "response"):
                 page = text(checked, side, 60)  # type: ignore[arg-type]
                 assert all(line.isprintable() for line in page.split("\n")), repr(page)
@@ -168,7 +176,7 @@ def test_nothing_of_the_wire_steers_a_terminal(api: str) -> None:
 def test_lines_are_broken_below_their_text_and_none_is_empty() -> None:
     words = "one two three four five six seven eight nine ten " * 4 + "x" * 200
     record = Talk(history=(User("Hi."),), tools=TOOLS, text=words, calls=(SEARCH,)).record("openai.chat", False)
-    page = text(judged(record), "response", 50).split("\n")
+    page = text(judged(record, "ALL"), "response", 50).split("\n")
     assert max(map(len, page)) <= 50, page
     assert all(page)
     body = page[next(number for number, line in enumerate(page) if line.startswith("reply")) :]
@@ -178,14 +186,14 @@ def test_lines_are_broken_below_their_text_and_none_is_empty() -> None:
 
 def test_a_result_that_came_later_stands_below_its_call() -> None:
     record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
-    page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
+    page = text(judged(record, "ALL"), "response", later={"call_11": "On the 4th."}.get)
     assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  in a later request' in page
 
 
 @pytest.mark.parametrize(("end", "is_shown"), [("complete", False), ("client-left", True)])
 def test_a_client_that_leaves_after_the_end_is_no_remark(end: str, is_shown: bool) -> None:
     """SDKs close the connection once they have read the terminator; mitmproxy calls that an error of the flow."""
-    made = judged(TALK.record("openai.chat", True))
+    made = judged(TALK.record("openai.chat", True), "ALL")
     record = dataclasses.replace(made.record, end=end, error="Client disconnected.")  # type: ignore[arg-type]
     found = Checked(record, dataclasses.replace(some(made.exchange), end=end, error=record.error), ())  # type: ignore[arg-type]
     console = Console(width=100, file=io.StringIO(), record=True)

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema, some
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, judged, schema, some
 from wirelint.capture.offline import Checked, Fixed, check, fix
-from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
 from wirelint.view.scorecard import section
 from wirelint.view.scores import (
@@ -25,13 +24,6 @@ from wirelint.view.scores import (
 
 TOOLS = {"tide": schema(["port"], port="string", days="integer")}
 GOOD = Call("tide", {"port": "Hove"})
-
-
-def checked(made: dict[str, Any] | Record, **changes: Any) -> Checked:
-    record = made if isinstance(made, Record) else as_record(made)
-    (one,) = check([record], ())
-    assert isinstance(one, Checked)
-    return one
 
 
 def talk(*calls: Call, text: str = "", **more: Any) -> Talk:
@@ -56,7 +48,7 @@ FORMS = [(api, stream) for api in ("openai.chat", "anthropic.messages") for stre
 def test_what_becomes_of_a_reply(
     api: str, stream: bool, said: Talk, finish: str, calls: int, valid: int, successful: bool
 ) -> None:
-    seen = some(observe(checked(said.record(api, stream))))
+    seen = some(observe(judged(said.record(api, stream))))
     assert seen.outcome is not None
     assert (seen.outcome.finish, seen.outcome.calls, seen.outcome.valid) == (finish, calls, valid)
     assert seen.outcome.is_successful is successful
@@ -73,7 +65,7 @@ def test_cards_by_provider_and_model() -> None:
     named = talk(GOOD).record("openai.chat", False)
     named["response"]["body"] = named["response"]["body"].replace("{", '{"provider": "Nordlicht", ', 1)
     unknown = {"request": {"url": "http://llm.test/feed", "body": {"a": 1}}, "response": {"body": {"b": 2}}}
-    seen = [observe(checked(record)) for record in [*records, named, unknown]]
+    seen = [observe(judged(record)) for record in [*records, named, unknown]]
     assert seen[-1] is None
     found = {(card.provider, card.model): card for card in cards_of(filter(None, seen))}
     assert list(found) == [("llm.test", "acme-1"), ("llm.test", "acme-2"), ("llm.test (Nordlicht)", "acme-1")]
@@ -89,7 +81,7 @@ def test_what_the_client_got_is_scored_when_asked_for() -> None:
     (fixed,) = fix([came], REGISTRY.rules, FixPolicy("unsafe"))
     assert isinstance(fixed, Fixed)
     assert fixed.record.delivered is not None
-    upstream, client = (observe(checked(fixed.record), delivered=side) for side in (False, True))
+    upstream, client = (observe(judged(fixed.record), delivered=side) for side in (False, True))
     assert (some(upstream).outcome, some(client).outcome) == (
         Outcome("stop", 0, 0, ()),
         Outcome("tool_calls", 1, 1, ("tide",)),
