@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import tomllib
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -27,30 +29,7 @@ RAISED = (
     "GeneratorExit()",
     "type('Gone', (BaseException,), {})('gone')",
 )
-METHODS = {
-    "check_request": "def check_request(self, exchange, ledger):\n        raise {0}",
-    "check_reply": "def check_reply(self, exchange, ledger):\n        raise {0}\n        yield",
-    "a lazy check_reply": "def check_reply(self, exchange, ledger):\n        return (1 / 0 if x else x for x in boom())",
-    "fix_request": "def fix_request(self, exchange, ledger, permit):\n        raise {0}\n        yield",
-    "answer": "def answer(self, exchange, ledger, permit):\n        raise {0}",
-    "rewriter": "def rewriter(self, situation):\n        raise {0}",
-    "push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
-    "    def push(self, event):\n        raise {0}\n    def release(self):\n        return ()",
-    "a lazy push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
-    "    def push(self, event):\n        yield event\n        raise {0}\n    def release(self):\n        return ()",
-    "held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    @property\n"
-    "    def held(self):\n        raise {0}\n    def push(self, event):\n        return []\n"
-    "    def release(self):\n        return ()",
-    "push with text held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    waiting = ()\n"
-    "    @property\n    def held(self):\n        return self.waiting[0].frame.number if self.waiting else None\n"
-    "    def push(self, event):\n        self.waiting += (event,)\n        if len(self.waiting) == 2:\n"
-    "            raise {0}\n        return []\n    def release(self):\n        return self.waiting",
-    "release": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
-    "    def push(self, event):\n        return [event]\n    def release(self):\n        raise {0}",
-    "phase": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n    @property\n"
-    "    def phase(self):\n        raise {0}\n    def push(self, event):\n        return [event]\n"
-    "    def release(self):\n        return ()",
-}
+METHODS: dict[str, str] = tomllib.loads(Path(__file__).with_name("guard.toml").read_text("utf-8"))
 EVENTS = "text/event-stream"
 STREAM = sse(chunk({"content": "Yes."}), chunk({}, "stop")).encode()
 ASKED = {
@@ -74,7 +53,7 @@ def rule_that(folder: Path, raises: str, method: str) -> Rule:
     path = draft(folder)
     text = path.read_text()
     start = text.index("    def check_reply")
-    path.write_text(text[:start] + "    " + body + "\n" + (f"\n\nclass {rest}\n" if rest else ""))
+    path.write_text(text[:start] + indent(body, "    ") + "\n" + (f"\n\nclass {rest}\n" if rest else ""))
     return _load_file(path, own=True)
 
 

@@ -11,10 +11,12 @@ from string import Template
 import pytest
 
 from tests.build import REGISTRY, Talk, read
+from tests.tables import rows, tables
 from wirelint.engine import Engine
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Rule
 
+TABLES = tables(__file__)
 TEMPLATES = Path(__file__).parents[1] / "wirelint" / "cli" / "templates"
 
 
@@ -57,37 +59,14 @@ def test_outlines_describe_the_rules_and_import_none() -> None:
     assert not {"wirelint.engine", "wirelint.dialects", "rich.progress", "mitmproxy"} & set(modules.split())
 
 
-@pytest.mark.parametrize(
-    ("select", "ignore", "there", "gone"),
-    [
-        ((), (), {"truncated-stream", "xml-leak"}, set()),
-        (("ST604",), (), {"truncated-stream"}, {"xml-leak"}),
-        (("st604",), (), {"truncated-stream"}, {"xml-leak"}),
-        (("truncated-stream",), (), {"truncated-stream"}, {"xml-leak"}),
-        (("ST",), (), {"truncated-stream", "sse-framing"}, {"xml-leak"}),
-        (("ALL",), ("ST",), {"xml-leak"}, {"truncated-stream", "sse-framing"}),
-        (("ST604",), ("ST",), {"truncated-stream"}, {"sse-framing"}),
-        (("ST",), ("ST604",), {"sse-framing"}, {"truncated-stream"}),
-        (("ST604",), ("truncated-stream",), set(), {"truncated-stream"}),
-    ],
-)
-def test_selectors_choose_rules(
-    select: tuple[str, ...], ignore: tuple[str, ...], there: set[str], gone: set[str]
-) -> None:
+@rows(TABLES["selectors"])
+def test_selectors_choose_rules(select: list[str], ignore: list[str], there: list[str], gone: list[str]) -> None:
     names = {rule.name for rule in REGISTRY.select(select, ignore)}
-    assert there <= names
-    assert not gone & names
+    assert names.issuperset(there)
+    assert names.isdisjoint(gone)
 
 
-@pytest.mark.parametrize(
-    ("selector", "says"),
-    [
-        ("xml-leek", "did you mean xml-leak"),
-        ("ST6O4", "did you mean"),
-        ("", "unknown rule"),
-        ("qqqqq", "wirelint rules"),
-    ],
-)
+@rows(TABLES["unknown"])
 def test_unknown_selectors_name_the_cure(selector: str, says: str) -> None:
     with pytest.raises(RuleError, match=says):
         REGISTRY.select([selector])
@@ -100,20 +79,8 @@ def test_a_rule_of_ones_own(tmp_path: Path) -> None:
     assert [finding.code for finding in found] == ["XX901"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("    severity =", '    code = "XX902"\n    severity =', "remove it: the file's name says 'XX901'"),
-        ('severity = "warning"', 'severity = "grave"', "write one of error, warning, info"),
-        ('layer = "model"', "", "has no `layer`"),
-        ("## False positives", "## Notes", "lacks the heading `## False positives`"),
-        ("class OddReply(Rule):", "class OddReply(Rule):\n    boom = 1 / 0\n", ":14: ZeroDivisionError"),
-        ("from __future__ import annotations", "import nosuchmodule", "nosuchmodule"),
-        ("class OddReply(Rule):", "class OddReply(Rule)", ":13: SyntaxError"),
-        ("class OddReply(Rule):", "class OddReply:", "0 rules in one file"),
-    ],
-)
-def test_a_broken_rule_is_one_line_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+@rows(TABLES["broken"])
+def test_a_broken_rule_is_one_line_with_its_place(old: str, new: str, says: str, tmp_path: Path) -> None:
     path = draft(tmp_path, old=old, new=new)
     with pytest.raises(RuleError) as caught:
         Registry.load([tmp_path])
@@ -123,16 +90,8 @@ def test_a_broken_rule_is_one_line_with_its_place(tmp_path: Path, old: str, new:
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (None, ": No such file or directory; put the rule's example there"),
-        ('{\n"example": {', ":2:"),
-        ("[]", ": no `example` with records `fires` and `silent`"),
-        ('{"example": {"fires": {}}}', ": no `example` with records `fires` and `silent`"),
-    ],
-)
-def test_a_missing_or_broken_example_is_one_line_with_its_place(tmp_path: Path, text: str | None, says: str) -> None:
+@rows(TABLES["examples"])
+def test_a_missing_or_broken_example_is_one_line_with_its_place(text: str | None, says: str, tmp_path: Path) -> None:
     path = draft(tmp_path).with_suffix(".json")
     path.unlink()
     if text is not None:

@@ -6,14 +6,14 @@ import dataclasses
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.build import chunk, exchange, sse
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import BODY, CLEAN, CUT, write
+from tests.tables import rows, tables
 from wirelint.rule import Finding
 from wirelint.state.issues import evidence, fingerprint
 
+TABLES = tables(__file__)
 AGAIN = exchange(
     "/v1/chat/completions", BODY, sse(chunk({"content": "Now, the planets"}), done=False),
     content_type="text/event-stream",
@@ -61,19 +61,8 @@ def test_the_file_can_be_reviewed(wirelint: Wirelint, tmp_path: Path) -> None:
     assert known.read_text("utf-8") == first
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (None, "no such file; --write-baseline writes it"),
-        ("not JSON", "line 1: not JSON"),
-        ("[]", "not a baseline of wirelint"),
-        ('{"format": "wirelint-baseline", "version": 9}', "version 9 is not 1"),
-        ('{"format": "wirelint-baseline", "version": 1}', "findings: not a list"),
-        ('{"format": "wirelint-baseline", "version": 1, "findings": [{"code": "ST604"}]}', "findings[1]: without"),
-    ],
-    ids=["none", "no JSON", "something else", "newer", "no findings", "half an entry"],
-)
-def test_a_wrong_file_is_one_line_and_2(wirelint: Wirelint, tmp_path: Path, text: str | None, says: str) -> None:
+@rows(TABLES["wrong"])
+def test_a_wrong_file_is_one_line_and_2(text: str | None, says: str, wirelint: Wirelint, tmp_path: Path) -> None:
     cut, known = write(tmp_path / "cut.jsonl", CUT), tmp_path / "known.json"
     if text is not None:
         known.write_text(text, encoding="utf-8")
@@ -89,32 +78,18 @@ def test_writing_needs_a_place(wirelint: Wirelint, tmp_path: Path) -> None:
 
 
 FINDING = Finding("AR401", "n", "error", "high", "model", "response", "", "/choices/0/message/tool_calls/12")
-SAME = {
-    "ids": (
-        "call `call_8yRMMa1B6TKcJnfD` changes to `toolu_01AbCdEf23`",
-        "call `call_x9RMMa1B6TKcJnfZ` changes to `toolu_02XbCdEf23`",
-    ),
-    "numbers and times": ("the 3 calls took 12.5 s at 10:31:07", "the 14 calls took 0.75 s at 09:00:11"),
-    "what a model said": ("says 'I searched it.' and stops", "says 'I have looked it up now.' and stops"),
-    "what stands in JSON": ('search: {"query": "a"}{"query', 'search: {"query": "and b'),
-    "UUIDs": ("flow 3f2a9c11-07aa-4a2e-9d1e-0123456789ab", "flow aa2a9c11-07bb-4a2e-9d1e-ba9876543210"),
-}  # fmt: skip
-DIFFERENT = {
-    "tools": ("open_browser is not declared", "open_window is not declared"),
-    "short words": ("key 'city' is missing", "key 'town' is missing"),
-}
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_a_finding_of_another_run_has_the_same_fingerprint(name: str) -> None:
-    one, two = (dataclasses.replace(FINDING, message=message) for message in SAME[name])
+@rows(TABLES["same"])
+def test_a_finding_of_another_run_has_the_same_fingerprint(first: str, second: str) -> None:
+    one, two = (dataclasses.replace(FINDING, message=message) for message in (first, second))
     assert evidence(one) == evidence(two)
     assert fingerprint(one) == fingerprint(dataclasses.replace(two, pointer="/choices/3/message/tool_calls/0", event=7))
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
-def test_another_finding_has_another_fingerprint(name: str) -> None:
-    one, two = (dataclasses.replace(FINDING, message=message) for message in DIFFERENT[name])
+@rows(TABLES["different"])
+def test_another_finding_has_another_fingerprint(first: str, second: str) -> None:
+    one, two = (dataclasses.replace(FINDING, message=message) for message in (first, second))
     assert fingerprint(one) != fingerprint(two)
     for change in ({"layer": "client"}, {"side": "request"}, {"code": "AR402"}, {"pointer": "/choices/0"}):
         assert fingerprint(one) != fingerprint(dataclasses.replace(one, **change))  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from mitmproxy.test import tflow
 
 from tests.build import Talk, User, chunk, exchange, sse
 from tests.cli.conftest import Wirelint
+from tests.tables import rows, tables
 from wirelint.wire import content_coding
 
 BODY = {
@@ -139,24 +140,8 @@ def test_bad_input_is_one_line_and_2(
     assert ("nothing could be read" in ran.err) is not bool(found)
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (["check", "no/such/file"], "no/such/file"),
-        (["check", "--select", "xml-leek", "x"], "did you mean xml-leak"),
-        (["check", "--rules", "no/such/folder", "x"], "no/such/folder"),
-        (["check", "--output-format", "yaml", "x"], "yaml"),
-        (["check"], "PATH"),
-        (["rule", "nothing-like-it"], "unknown rule"),
-        (["frobnicate"], "frobnicate"),
-        (["show", "no-such-id"], "captures"),
-        (["where", "everything"], "everything"),
-        (["new-rule", "lk1", "x"], "two capitals"),
-        (["new-rule", "XX901", "Bad_Name"], "hyphens"),
-        (["new-rule", "ST604", "some-rule"], "exists already"),
-    ],
-)
-def test_wrong_arguments_are_one_line_and_2(wirelint: Wirelint, args: list[str], says: str) -> None:
+@rows(tables(__file__)["wrong"])
+def test_wrong_arguments_are_one_line_and_2(args: list[str], says: str, wirelint: Wirelint) -> None:
     ran = wirelint(*args)
     assert ran.status == 2
     lines = [line for line in ran.err.splitlines() if "0 exchanges" not in line]

@@ -13,6 +13,7 @@ from tests.capture.shouts import record, write, write_rule
 from tests.cli.conftest import Wirelint
 from tests.rules.case import expand, fires
 from tests.selection import rotated, sampled
+from tests.tables import rows, tables
 from wirelint.registry import safeties
 from wirelint.rule import Rule
 
@@ -137,25 +138,9 @@ def test_check_tells_what_could_be_fixed(wirelint: Wirelint, tmp_path: Path, rul
 
 # --- what is refused --------------------------------------------------------------------------------------------------
 
-BAD = ["-o", "OUT"]
-REFUSED: dict[str, tuple[list[str], str]] = {
-    "neither output nor diff": (["IN"], "no output named"),
-    "the input itself": (["IN", "-o", "IN", "--force"], "overlap"),
-    "inside the input": (["FOLDER", "-o", "FOLDER/out"], "overlap"),
-    "there already": (["IN", "-o", "THERE"], "is there already"),
-    "a folder to a pipe": (["FOLDER", "-o", "-"], "name a folder"),
-    "no captures": (["OTHER/none", *BAD], "no captures"),
-    "a folder for a file": (["IN", "-o", "OTHER", "--force"], "is a folder"),
-    "a file for a folder": (["FOLDER", "-o", "THERE", "--force"], "is a file"),
-    "one name for two": (["IN", "OTHER/in.jsonl", *BAD], "one by one"),
-    "no such input": (["no/such/file", *BAD], "no such file"),
-    "unknown rule": (["IN", *BAD, "--fixable", "xml-leek"], "did you mean xml-leak"),
-    "not writable": (["IN", "-o", "/proc/nowhere/out"], "nothing was written"),
-}
 
-
-@pytest.mark.parametrize(("args", "says"), REFUSED.values(), ids=REFUSED)
-def test_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, args: list[str], says: str) -> None:
+@rows(tables(__file__)["refused"])
+def test_refused_in_one_line(args: list[str], says: str, wirelint: Wirelint, tmp_path: Path) -> None:
     write(tmp_path / "IN" / "in.jsonl", record())
     write(tmp_path / "FOLDER" / "x.jsonl", record())
     write(tmp_path / "OTHER" / "in.jsonl", record())

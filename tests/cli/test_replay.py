@@ -19,6 +19,7 @@ from tests.build import Call, Talk, User, schema
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
 from tests.live.harness import Upstream, replying, scripted
+from tests.tables import rows, tables
 from wirelint.capture.format import read_lines
 from wirelint.capture.record import Record
 from wirelint.cli import replay as replaying
@@ -26,6 +27,7 @@ from wirelint.model import Timing
 
 pytestmark = pytest.mark.live
 
+TABLES = tables(__file__)
 KEY = "sk-replay-0123456789abcdefABCDEF"
 TOOLS = {"tide": schema(["port"], port="string")}
 
@@ -199,51 +201,19 @@ def test_money_is_counted(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytes
     assert "; cost $2" in ran.err
 
 
-WRONG: dict[str, tuple[list[str], str]] = {
-    "no key": (["--to", "https://api.openai.com/v1"], "set OPENAI_API_KEY, or name another variable with --key-env"),
-    "no such key": (["--to", "http://127.0.0.1:1", "--key-env", "NO_KEY"], "127.0.0.1 needs a key: set NO_KEY"),
-    "another API by host": (["--to", "https://api.openai.com", "--key-env", "SOME"], "of anthropic.messages (1), and"),
-    "another API by path": (["--to", "http://127.0.0.1:1/v1/chat/completions"], "requests are not converted"),
-    "no URL": (["--to", "127.0.0.1:1"], "not a URL"),
-    "no server": (["--to", "http://127.0.0.1:1"], "start the server, or correct --to"),
-    "no price": (["--to", "http://127.0.0.1:1", "--budget", "$2"], "no price is known for acme-1 at 127.0.0.1"),
-    "no amount": (["--to", "http://127.0.0.1:1", "--budget", "-1"], "give a number of requests"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
+@rows(TABLES["wrong"])
 def test_what_cannot_be_sent_is_one_line(
-    wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    args: list[str], message: str, wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("SOME", KEY)
-    args, message = WRONG[name]
     capture = write(tmp_path / "run.jsonl", asked(1, "anthropic.messages"))
     wirelint("replay", capture, *args, "-o", tmp_path / "new").refuses(message)
     assert not (tmp_path / "new").exists()
 
 
-URLS = [
-    ("openai.chat", "https://h/api/v1/chat/completions", "http://t", "http://t/v1/chat/completions"),
-    (
-        "openai.chat",
-        "https://h/v1/chat/completions",
-        "http://t/v1beta/openai",
-        "http://t/v1beta/openai/chat/completions",
-    ),
-    ("openai.chat", "https://h/v1/chat/completions", "http://t/x/chat/completions", "http://t/x/chat/completions"),
-    (
-        "anthropic.messages",
-        "https://h/api/anthropic/v1/messages?beta=true",
-        "http://t/v1",
-        "http://t/v1/messages?beta=true",
-    ),
-    ("anthropic.messages", "https://h/v1/messages", "http://t/anthropic", "http://t/anthropic/v1/messages"),
-]
-
-
-@pytest.mark.parametrize(("api", "captured", "base", "url"), URLS)
-def test_the_path_of_the_api_below_the_base(tmp_path: Path, api: str, captured: str, base: str, url: str) -> None:
+@rows(TABLES["urls"])
+def test_the_path_of_the_api_below_the_base(api: str, captured: str, base: str, url: str, tmp_path: Path) -> None:
     record = asked(1, api)
     record["request"]["url"] = captured
     (job,) = replaying._Plan(base, None, 1, KEY).read([str(write(tmp_path / "run.jsonl", record))])

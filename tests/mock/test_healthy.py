@@ -37,19 +37,9 @@ def test_a_model_that_always_leaks_ends_its_turn_after_a_result(post: Post) -> N
         assert word in post("openai", asked, scenario).json["choices"][0]["message"]["content"]
 
 
-# Scenario, request, reason: the server stays healthy and says why.
-NOT_APPLICABLE = [
-    ("xml-leak", {"tools": False}, "needs 1 tool call"),
-    ("tool-index-collision", {"stream": False}, "event streams only"),
-    ("sse-framing;mode=missing-start", {"stream": True}, "no event that starts a block"),
-    ("fabricated-result;mode=contradiction", {}, "needs a tool result"),
-    ("silent-hang;mode=head;seconds=0.01", {"stream": False}, "no first event"),
-]
-
-
-@pytest.mark.parametrize(("scenario", "request_", "reason"), NOT_APPLICABLE, ids=[case[0] for case in NOT_APPLICABLE])
+@rows(TABLES["not_applicable"])
 def test_a_fault_that_cannot_be_played_is_named(
-    post: Post, scenario: str, request_: dict[str, Any], reason: str
+    scenario: str, request_: dict[str, Any], reason: str, post: Post
 ) -> None:
     response = post("openai", make_body("openai", **{"stream": False, **request_}), scenario)
     assert response.status == 200

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.mock.client import make_body
+from tests.tables import rows, tables
 from wirelint.mock import ScenarioError, serve
 from wirelint.mock.scenario import HEADER, load_script, read_script
 from wirelint.mock.service import Service
@@ -55,19 +56,7 @@ def test_a_scenario_file_decides_the_reply(tmp_path: Path) -> None:
     assert played(service, 4)[0] == "think-leak"
 
 
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"replies": []}, "'replies': no such key; did you mean reply?"),
-    ({"reply": [{"when": {"modell": "x"}}]}, "reply 1: when: 'modell': no such key; did you mean model?"),
-    ({"reply": [{}, {"fault": "xml-leak+x=1"}]}, "reply 2: fault: 'x=1': no such option"),
-    ({"reply": [{"times": 0}]}, "reply 1: times: a whole number of 1 or more"),
-    ({"reply": [{"calls": [{"arguments": {}}]}]}, "reply 1: calls: a name"),
-    ({"reply": [{"when": {"stream": "yes"}}]}, "reply 1: when: stream: true or false"),
-    ({"seed": "x"}, "seed: a whole number"),
-    ({"faults": "xml-leak"}, "faults: a list"),
-]
-
-
-@pytest.mark.parametrize(("document", "message"), WRONG, ids=[row[1][:24] for row in WRONG])
+@rows(tables(__file__)["wrong"])
 def test_what_is_wrong_with_a_file(document: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         read_script(document)
