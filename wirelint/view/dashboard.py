@@ -210,7 +210,6 @@ class Board:
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._issues: OrderedDict[str, _Issue] = OrderedDict()
         self._exchanges: OrderedDict[str, tuple[str, Checked]] = OrderedDict()
-        self._spent = Spending()
         self._size = self._begun = 0
 
     def add(self, checked: Checked) -> Change:
@@ -220,7 +219,7 @@ class Board:
         conversation.sums.add(checked)
         spent = usage_of(checked)
         conversation.sums.spending.add(*spent)
-        self._spent.add(*spent)
+        self._totals.all.spending.add(*spent)
         conversation.last = _end_of(checked)
         issues = self._note_issues(checked, conversation)
         self._drop(name)
@@ -276,9 +275,8 @@ class Board:
     @property
     def totals(self) -> Object:
         """The counts of all exchanges and conversations, the cost and its price table (None without prices)."""
-        cost = _cost(self._spent)
-        counts = {"conversations": self._begun, "cost": cost, "prices": price_table() if cost else None}
-        return self._totals.all.document | counts
+        made = self._totals.all.document
+        return made | {"conversations": self._begun, "prices": price_table() if made["cost"] else None}
 
     def everything(self) -> Object:
         """Return all rows and issues. `all`: rows that are not listed do not exist any more."""
