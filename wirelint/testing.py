@@ -21,6 +21,7 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
+from wirelint.jsonvalues import mapping, mappings
 from wirelint.launch.processes import PrivateProxy
 from wirelint.model import Exchange, Json, Severity
 from wirelint.registry import RuleError
@@ -127,8 +128,7 @@ class Proxy:
     @property
     def findings(self) -> list[Finding]:
         """The findings on the test's exchanges, as reported live."""
-        lists = (line.get("findings") for line in self.exchanges)
-        found = (read_finding(one) for values in lists if isinstance(values, list) for one in values)
+        found = (read_finding(one) for line in self.exchanges for _, one in mappings(line.get("findings")))
         return [finding for finding in found if finding is not None]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
@@ -142,8 +142,7 @@ class Proxy:
 
 
 def _started(line: Mapping[str, Json]) -> float:
-    timing = line.get("timing")
-    started = timing.get("started") if isinstance(timing, dict) else None
+    started = mapping(line.get("timing")).get("started")
     return float(started) if isinstance(started, (int, float)) else float("inf")
 
 

@@ -19,6 +19,7 @@ from wirelint.capture.writers import Staging, TargetError
 from wirelint.cli import guided
 from wirelint.cli.jobs import Bar, Workers
 from wirelint.cli.options import Selection, inform
+from wirelint.jsonvalues import mappings
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
 from wirelint.text.escaping import counted
@@ -98,10 +99,8 @@ def judged(checked: Checked) -> Checked:
 def _annotations(checked: Checked) -> dict[str, Json]:
     """Return findings and facts of an exchange as in a capture, without the file it was read from."""
     made = annotations_of(checked)
-    found = made["findings"]
-    for finding in found if isinstance(found, list) else ():
-        if isinstance(finding, dict):
-            finding.pop("source")
+    for _, finding in mappings(made["findings"]):
+        finding.pop("source")
     return made
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import click
 import orjson
@@ -22,6 +22,7 @@ from rich.text import Text
 
 from wirelint.cli import WIDTH, guided, help_texts
 from wirelint.cli.options import Selection
+from wirelint.jsonvalues import mapping, mappings
 from wirelint.model import Json, Layer
 from wirelint.registry import page_url, safeties, shipped, summary
 from wirelint.rule import SEVERITIES, Finding, Rule
@@ -77,15 +78,8 @@ def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
         yield from hung(Text(text.plain, "dim"), width, max(len(row[0]) for row in rows) + 2) if number else ()
 
 
-class Example(NamedTuple):
-    """An example of a rule: the bodies with their sides, and the findings."""
-
-    bodies: Sequence[tuple[str, Json]]
-    findings: Sequence[Finding]
-
-
-def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
-    """Run a rule on one of its examples. `prior` exchanges come first."""
+def run_example(rule: Rule, record: Mapping[str, Json]) -> tuple[list[tuple[str, Json]], Sequence[Finding]]:
+    """Run a rule on an example, after its `prior` exchanges. Return the bodies with their sides, and the findings."""
     from wirelint.capture.format import decode
     from wirelint.capture.offline import check_record
     from wirelint.engine import Engine  # 0.3 s, which the catalogue does not need
@@ -93,16 +87,11 @@ def run_example(rule: Rule, record: Mapping[str, Json]) -> Example:
     engine = Engine([rule])
     bodies: list[tuple[str, Json]] = []
     findings: Sequence[Finding] = ()
-    prior = record.get("prior")
-    for one in (*(prior if isinstance(prior, list) else ()), record):
-        if not isinstance(one, Mapping):
-            continue
+    for one in (*(prior for _, prior in mappings(record.get("prior"))), record):
         findings = check_record(decode(dict(one), "example", "1"), engine).findings
-        for side in ("request", "response"):
-            message = one.get(side)
-            if isinstance(message, dict) and (body := message.get("body")) is not None:
-                bodies.append((side, body))
-    return Example(bodies, findings)
+        said = ((side, mapping(one.get(side)).get("body")) for side in ("request", "response"))
+        bodies += [(side, body) for side, body in said if body is not None]
+    return bodies, findings
 
 
 def body_text(body: Json) -> tuple[str, str]:
@@ -137,18 +126,18 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
 def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
     from rich.syntax import Syntax
 
-    example = run_example(rule, record)
-    bodies = []
-    for _, body in example.bodies:
+    bodies, findings = run_example(rule, record)
+    shown = []
+    for _, body in bodies:
         language, text = body_text(body)
-        shown = Syntax(text.strip(), language, theme="ansi_dark", word_wrap=True, background_color="default")
-        bodies.append(Padding(shown, (0, 0, 0, 2)))
+        source = Syntax(text.strip(), language, theme="ansi_dark", word_wrap=True, background_color="default")
+        shown.append(Padding(source, (0, 0, 0, 2)))
     texts = [
         Text(f"{MARKS[finding.severity]} {finding.message}\n  at {place(finding)}", STYLES[finding.severity])
-        for finding in example.findings
+        for finding in findings
     ]
     found = (Padding(text, (0, 0, 1, 2)) for text in texts or [Text("✓ nothing found", "green")])
-    return Group(Text(title, "bold"), *bodies, *found)
+    return Group(Text(title, "bold"), *shown, *found)
 
 
 @guided("new-rule", severity={"choices": SEVERITIES}, layer={"choices": _LAYERS})
@@ -336,15 +325,15 @@ def _manual_page(rule: Rule) -> str:
 
 
 def _markdown_example(rule: Rule, title: str, record: Mapping[str, Json]) -> Iterator[str]:
-    example = run_example(rule, record)
+    bodies, findings = run_example(rule, record)
     yield from (f"## {title}", "")
-    for side, body in example.bodies:
+    for side, body in bodies:
         language, text = body_text(body)
         text = visible(text.strip("\n")) if language == "text" else text
         longest = max(map(len, re.findall("`+", text)), default=0)  # a fence must be longer than any run of backquotes
         fence = "`" * max(3, longest + 1)
         yield from (f"{side.capitalize()}:", "", f"{fence}{language}", text, fence, "")
-    yield from [f"- {one.message} ({one.layer}; {place(one)})" for one in example.findings] or ["Nothing is found."]
+    yield from [f"- {one.message} ({one.layer}; {place(one)})" for one in findings] or ["Nothing is found."]
     yield ""
 
 

@@ -19,6 +19,7 @@ from rich.text import Text
 from wirelint.capture.format import SHIP_MARK, read_lines
 from wirelint.cli import guided
 from wirelint.cli.options import inform
+from wirelint.jsonvalues import mappings
 from wirelint.launch import environment as env
 from wirelint.launch.environment import BASE_URLS, AddressError
 from wirelint.launch.processes import CommandError, Place, PrivateProxy, StartError, require_command, run_command
@@ -214,8 +215,7 @@ class Summary:
 
     def _add(self, record: dict[str, Json]) -> None:
         self.exchanges += 1
-        fixes, findings = record.get("fixes"), record.get("findings")
-        self.fixes += len(fixes) if isinstance(fixes, list) else 0
+        self.fixes += len(mappings(record.get("fixes")))
         who = " ".join(str(record[key]) for key in ("api", "model") if record.get(key))
         self.spoken[_plain(who) or "unread"] += 1
         match record:
@@ -223,8 +223,8 @@ class Summary:
                 tokens = Tokens.of_document(counts)
                 found = cost(tokens, model, url)
                 self.spending.add(tokens, found.amount if found is not None else None)
-        for finding in findings if isinstance(findings, list) else ():
-            if isinstance(finding, dict) and finding.get("first_seen", record.get("id")) == record.get("id"):
+        for _, finding in mappings(record.get("findings")):
+            if finding.get("first_seen", record.get("id")) == record.get("id"):
                 code, name, severity = (_plain(str(finding.get(key))) for key in ("code", "name", "severity"))
                 self.rules[code, name, severity] += 1
 

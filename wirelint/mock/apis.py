@@ -94,7 +94,6 @@ class Api(ABC):
 
     def serves(self, headers: Mapping[str, str]) -> bool:
         """Return True if a request at the path belongs to this API; the first such API answers it."""
-        del headers
         return True
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:

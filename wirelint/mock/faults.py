@@ -342,7 +342,6 @@ def _break_frames(answer: Answer, turn: Turn) -> Answer:
 
 def _truncate(events: list[Event], turn: Turn) -> list[Event]:
     """End in the middle of the deltas, without a finish reason."""
-    del turn
     deltas = [at for at, event in enumerate(events) if event.tag == "delta"]
     if not deltas:
         raise NotApplicableError("the stream has no delta that could be cut off")
@@ -443,7 +442,6 @@ ANSWER_STAGES: dict[str, AnswerStage] = {
 
 
 def _mistake_id(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
-    del requests
     ids: list[Json] = [one["id"] for one in answers]
     if mode == "type":
         others: list[Json] = [str(one) if isinstance(one, int) else 7 for one in ids]
@@ -453,14 +451,12 @@ def _mistake_id(requests: list[Message], answers: list[Message], mode: str) -> l
 
 
 def _answer_notifications(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
-    del mode
     if answers or not any("method" in one and "id" not in one for one in requests):
         return answers
     return [{"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "Method not found"}}]
 
 
 def _hide_error(requests: list[Message], answers: list[Message], mode: str) -> list[Message]:
-    del mode
     calls = {dump_json(one["id"]) for one in requests if one.get("method") == "tools/call" and "id" in one}
     content: Json = [{"type": "text", "text": "Error: the index of notes is offline"}]
     failed: Message = {"result": {"content": content, "isError": False}}

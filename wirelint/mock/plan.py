@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import orjson
 
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 from wirelint.text.pointers import at as value_at
 
@@ -134,8 +135,7 @@ class Call:
     @property
     def members(self) -> dict[str, Json]:
         """The arguments by name; empty if they are not an object."""
-        value = self.value
-        return value if isinstance(value, dict) else {}
+        return mapping(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +311,7 @@ class Topic:
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
     """Make a JSON object for a tool's schema; another `salt` gives another object where the schema allows it."""
-    made = _Maker(schema, topic, salt).make(schema, "", 0)
-    return made if isinstance(made, dict) else {}
+    return mapping(_Maker(schema, topic, salt).make(schema, "", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +334,7 @@ class _Maker:
             return schema["default"]
         match _type_of(schema):
             case "object":
-                declared = schema.get("properties")
-                properties = declared if isinstance(declared, dict) else {}
+                properties = mapping(schema.get("properties"))
                 required = schema.get("required")
                 names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
                 # Models fill in the first parameter of a schema that requires none.
@@ -370,7 +368,7 @@ class _Maker:
             if isinstance(reference, str):
                 target = value_at(self.root, f"/{reference.removeprefix('#').strip('/')}".rstrip("/"))
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
-                schema = target | rest if isinstance(target, dict) else rest
+                schema = mapping(target) | rest
                 continue
             options = next((schema[key] for key in ("anyOf", "oneOf") if isinstance(schema.get(key), list)), None)
             if isinstance(options, list) and options:
@@ -383,7 +381,7 @@ class _Maker:
                 break
             schema = {key: value for key, value in schema.items() if key != "allOf"}
             for part in parts:
-                schema = _merged(schema, self._resolved(part) if isinstance(part, dict) else {})
+                schema = _merged(schema, self._resolved(mapping(part)))
         return schema
 
     def _number(self, schema: dict[str, Json], *, whole: bool) -> float:

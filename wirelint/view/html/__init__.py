@@ -35,6 +35,7 @@ from wirelint.capture.format import dump_printable
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
 from wirelint.capture.writers import Staging
+from wirelint.jsonvalues import mappings
 from wirelint.model import Json
 from wirelint.registry import page_url, shipped_names
 from wirelint.rule import SEVERITIES, Rule, Severity
@@ -150,9 +151,8 @@ _ShownIssue: TypeAlias = tuple[str, str, Issue, Object]
 
 
 def _issues(checked: Checked, row: Object) -> Iterator[_ShownIssue]:
-    shown = row["findings"]
-    for finding, value in zip(worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False):
-        if finding.issue is not None and isinstance(value, dict):
+    for finding, (_, value) in zip(worst_first(checked.findings), mappings(row["findings"]), strict=True):
+        if finding.issue is not None:
             yield checked.record.source, checked.record.id, finding.issue, value
 
 
