@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import rows
 from wirelint.events import Frame, says_nothing
 from wirelint.timing import ArrivalLog, Gap
 
@@ -39,9 +40,8 @@ GAPS: dict[str, tuple[ArrivalLog, list[Gap]]] = {
 }
 
 
-@pytest.mark.parametrize("name", GAPS)
-def test_gaps_are_measured_between_events(name: str) -> None:
-    made, gaps = GAPS[name]
+@rows(GAPS)
+def test_gaps_are_measured_between_events(made: ArrivalLog, gaps: list[Gap]) -> None:
     assert list(made.arrivals(framed=True).gaps(10)) == gaps
 
 
@@ -55,9 +55,8 @@ REST: dict[str, tuple[ArrivalLog, Gap]] = {
 }
 
 
-@pytest.mark.parametrize("name", REST)
-def test_the_time_after_the_last_event(name: str) -> None:
-    made, gap = REST[name]
+@rows(REST)
+def test_the_time_after_the_last_event(made: ArrivalLog, gap: Gap) -> None:
     assert made.arrivals(framed=True).rest(100) == gap
 
 
@@ -94,7 +93,6 @@ FRAMES: dict[str, tuple[Frame, bool]] = {
 }
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_pings_and_comments_say_nothing(name: str) -> None:
-    frame, nothing = FRAMES[name]
+@rows(FRAMES)
+def test_pings_and_comments_say_nothing(frame: Frame, nothing: bool) -> None:
     assert says_nothing(frame) is nothing

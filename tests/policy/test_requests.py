@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.build import as_record, exchange, read, some
 from tests.fixes.drive import SAFE, UNSAFE
 from tests.policy.test_repairs import BELOW, WORKSPACE, rule
+from tests.tables import rows
 from wirelint.engine import Engine
 from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.rewrite.edits import apply
@@ -56,9 +55,8 @@ CHANGES: dict[str, tuple[str, Any, Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_a_call_is_changed_before_it_is_sent(name: str) -> None:
-    text, given, wanted, titles = CHANGES[name]
+@rows(CHANGES)
+def test_a_call_is_changed_before_it_is_sent(text: str, given: Any, wanted: Any, titles: list[str]) -> None:
     body, repairs = mended(text, message(given))
     assert body == message(wanted)
     assert [title for _, title in repairs] == [f"lookup: {title}" for title in titles]
@@ -115,9 +113,8 @@ UNANSWERED: dict[str, tuple[Any, FixPolicy]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNANSWERED)
-def test_other_requests_are_sent(name: str) -> None:
-    body, permit = UNANSWERED[name]
+@rows(UNANSWERED)
+def test_other_requests_are_sent(body: Any, permit: FixPolicy) -> None:
     head = read(record(body))
     assert answer_request(head, [rule(BLOCK)], Ledger(), permit).answer is None
     assert mend_request(head, b"{}", [rule(BLOCK)], Ledger(), permit).body == b"{}"

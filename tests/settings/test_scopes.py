@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.build import REGISTRY, Talk, User, as_record, some
+from tests.tables import rows
 from wirelint.capture.replay import replay
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
@@ -46,9 +47,8 @@ LAYERS: dict[str, tuple[Layer, Layer, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_layers(name: str) -> None:
-    file, given, expected = LAYERS[name]
+@rows(LAYERS)
+def test_layers(file: Layer, given: Layer, expected: set[str]) -> None:
     assert codes(Scopes(REGISTRY, file, (), given)) == expected
     as_route = Scopes(REGISTRY, file, (Route(given, host=("*",)),))
     assert codes(as_route, exchange()) == expected, "a route is a layer like the options of a run"

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, judged, schema
+from tests.tables import rows
 from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.registry import page_url
 from wirelint.view.text import list_conversations, render_conversation
@@ -103,9 +104,8 @@ def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool)
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
-@pytest.mark.parametrize("name", TALKS)
-def test_a_conversation_is_shown_turn_by_turn(name: str) -> None:
-    talk, rules, lines = TALKS[name]
+@rows(TALKS)
+def test_a_conversation_is_shown_turn_by_turn(talk: Talk, rules: str, lines: list[str]) -> None:
     whole = shown(checked(talk, rules))
     start = whole.index(lines[0])
     assert whole[start : start + len(lines)] == lines

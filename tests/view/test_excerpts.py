@@ -9,6 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, judged, schema, sse
+from tests.tables import rows
 from wirelint.capture.offline import Checked, check
 from wirelint.view.bodies import Evidence, Source, excerpt_lines, windowed
 
@@ -71,9 +72,8 @@ CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_what_a_finding_shows(name: str) -> None:
-    record, rule, lines = CASES[name]
+@rows(CASES)
+def test_what_a_finding_shows(record: dict[str, Any], rule: str, lines: list[str]) -> None:
     assert shown(judged(record, rule)) == lines
 
 

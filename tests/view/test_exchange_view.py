@@ -24,6 +24,7 @@ from tests.build import (
     some,
     sse,
 )
+from tests.tables import rows
 from wirelint.apis import APIS
 from wirelint.capture.offline import Checked, fix
 from wirelint.fix import FixPolicy
@@ -146,9 +147,8 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_odd_replies_are_shown(name: str) -> None:
-    response, expected = ODD[name]
+@rows(ODD)
+def test_odd_replies_are_shown(response: dict[str, Any], expected: str) -> None:
     record = Talk().record("openai.chat", False)
     record["response"].update(response)
     assert expected in text(judged(record, "ALL"), "response")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.selection import is_complete
+from tests.tables import rows
 from wirelint.launch.demo.comparison import RUNS, FixingWire, Habit, Score, Task, compare, play
 from wirelint.launch.demo.vendor import FAILED, ODDS, Vendor
 from wirelint.registry import Registry
@@ -55,9 +56,8 @@ CAUSES: dict[str, tuple[dict[str, float], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CAUSES)
-def test_what_is_sent_decides(name: str) -> None:
-    odds, id_, content = CAUSES[name]
+@rows(CAUSES)
+def test_what_is_sent_decides(odds: dict[str, float], id_: str, content: str) -> None:
     broken = say(odds, USER, *called(id_, content))
     assert (broken["finish_reason"], broken["message"].get("tool_calls")) == ("stop", None)
     sound = say(odds, USER, *called("functions.search_notes:0", ""))
