@@ -160,27 +160,23 @@ def assert_clean(
     working directory applies, unless `isolated`. Raises ValueError, in one line, for unknown rules and unreadable input.
     """
     __tracebackhide__ = True
-    checked = findings_of(subject, select=select, ignore=ignore, isolated=isolated)
+    names = (settings.split([given] if isinstance(given, str) else given) for given in (select, ignore))
+    checked = _checked(subject, _rules(*names, isolated=isolated))
     worst = SEVERITIES[: SEVERITIES.index(least) + 1]
     if any(finding.severity in worst for one in checked for finding in one.findings):
         raise AssertionError(_printed([one.folded for one in checked]))
 
 
-def findings_of(
-    subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
-) -> tuple[Checked, ...]:
-    """Return the exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
-    names = (settings.split([given] if isinstance(given, str) else given) for given in (select, ignore))
-    rules = _rules(*names, isolated=isolated)
+def _checked(subject: Subject, rules: settings.Scopes) -> Sequence[Checked]:
     if isinstance(subject, Exchange):
         record = Record(subject.id, subject.method, subject.url, source="exchange")
-        return (Checked(record, subject, Engine(rules).check(subject)),)
+        return [Checked(record, subject, Engine(rules).check(subject))]
     checked = []
     for item in check(_items(subject), rules):
         if isinstance(item, Problem):
             raise ValueError(str(item))
         checked.append(item)
-    return tuple(checked)
+    return checked
 
 
 def _items(subject: Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]) -> Iterator[
