@@ -9,21 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.build import (
-    REGISTRY,
-    Assistant,
-    Call,
-    Result,
-    Talk,
-    User,
-    as_record,
-    chunk,
-    forms,
-    judged,
-    schema,
-    some,
-    sse,
-)
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, chunk, forms, judged, schema, some, sse
 from tests.tables import rows
 from wirelint.apis import APIS
 from wirelint.capture.offline import Checked, fix
@@ -40,7 +26,7 @@ TALK = Talk(history=HISTORY, tools=TOOLS, text="On the fourth.", reasoning="The 
 
 
 def repaired(record: Any) -> Checked:
-    made = next(iter(fix([as_record(record)], REGISTRY.rules, FixPolicy("unsafe"))))
+    made = next(iter(fix([judged(record).record], REGISTRY.rules, FixPolicy("unsafe"))))
     return Checked(made.record, made.exchange, made.findings)  # type: ignore[union-attr]
 
 
