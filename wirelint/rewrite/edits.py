@@ -26,9 +26,6 @@ from wirelint.text.pointers import skip_blanks, skip_value, tokens
 _LONE = re.compile(r"[\ud800-\udfff]")
 _NULL = b"null"
 _BOM = "\ufeff"
-_WHITE = b" \t\r\n"
-_TAIL = 64
-"""Bytes at the end of a body that nearly always contain the end of its last member."""
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -87,32 +84,6 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
         position = end
     made = "".join((*pieces, text[position:])).encode("utf-8", "surrogateescape")
     return body if made == body else made
-
-
-def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
-    """Return the body, the name and the value if an edit only adds a member to the outermost object.
-
-    Returns None for any other edit, and if the whole body would have to be searched. The body must be valid JSON: then
-    its member names are either spelled literally or contain escapes.
-    """
-    name = edit.pointer[1:]
-    if (
-        edit.op != "replace"
-        or body[:1] != b"{"
-        or edit.pointer[:1] != "/"
-        or not (name.isascii() and name.isidentifier())
-    ):
-        return None
-    if b'"%b"' % name.encode() in body or (b"\\" in body and b"\\u00" in body):
-        return None
-    end = body[-_TAIL:].rstrip(_WHITE)  # `rstrip` on the whole body would copy it
-    inside = end[:-1].rstrip(_WHITE)
-    last = max(len(body) - _TAIL, 0) + len(inside)
-    if end[-1:] != b"}" or not inside or last <= 1:
-        return None
-    value = _write(edit.value)
-    member = f',"{name}":{value}'.encode("utf-8", "surrogateescape")
-    return b"".join((body[:last], member, body[last:])), name, value
 
 
 def _tree(edits: Sequence[Edit]) -> _Node:

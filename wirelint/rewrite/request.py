@@ -17,7 +17,7 @@ from wirelint.engine import internal
 from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Exchange, Json, Request
-from wirelint.rewrite.edits import apply, with_member
+from wirelint.rewrite.edits import apply
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger, Unnamed
 from wirelint.state.server_state import CODE, lost, resend, settle
@@ -158,9 +158,10 @@ class _Work:
             edits = [edit for some, _ in found for edit in some]
             if not edits:
                 return
-            changed, again = self._change(edits)
+            changed = apply(self.body, edits)
             if changed is self.body:
                 return
+            again = _with_request(self.exchange, decode_json(changed))
             placed = [_placed(repair, self._shifts) for _, repair in found]
             moves = _moves(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
@@ -172,19 +173,6 @@ class _Work:
         self.repairs += placed
         if moves:
             self._shifts.append(moves)
-
-    def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
-        """Return the body with edits made, and the exchange with the request that it then holds. Raises ValueError."""
-        added = with_member(self.body, edits[0]) if len(edits) == 1 else None
-        if added is None:
-            changed = apply(self.body, edits)
-            if changed is self.body:
-                return changed, self.exchange
-            return changed, _with_request(self.exchange, decode_json(changed))
-        changed, name, value = added
-        request = self.exchange.request
-        body = {**request.body, name: decode_json(value)} if request is not None else decode_json(changed)
-        return changed, _with_request(self.exchange, body)
 
 
 def _with_request(exchange: Exchange, document: Json) -> Exchange:
