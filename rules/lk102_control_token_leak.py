@@ -8,9 +8,9 @@ from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, HeadChange
-from wirelint.fixes.tokens import TokenStripper
+from wirelint.fixes.tokens import TokenStripper, named, named_edges
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, fix_of, listed
+from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy
@@ -192,8 +192,7 @@ def _fix(part: Said, framing: Framing, streamed: bool, calls: bool) -> Fix | Non
         return None
     if done.kind == "cut" and framing.overrun is not None:
         return Fix("unsafe", f"cut the text at {framing.overrun.token}")
-    edges = (("the beginning", done.leading > 0), ("the end", done.trailing < len(part.text)))
-    return Fix("safe", f"strip {_listed(framing)} at {' and '.join(edge for edge, there in edges if there)}")
+    return Fix("safe", f"strip {named_edges(part.text, framing, done)}")
 
 
 def _message(part: Said, framing: Framing) -> str:
@@ -203,12 +202,8 @@ def _message(part: Said, framing: Framing) -> str:
         place = "at the edge of" if framing.at_edges else "in"
         token = framing.tokens[0]
         shown = part.text[max(token.start - 24, 0) : token.end + 24]
-        return f"{_listed(framing)} {place} the {where}: {excerpt(shown)!r}"
+        return f"{named(framing.tokens)} {place} the {where}: {excerpt(shown)!r}"
     if overrun.other_speaker:
         role = f" as the {overrun.role}" if overrun.role else ""
         return f"the {where} continues{role} after {overrun.token}: {excerpt(part.text[overrun.start :])!r}"
     return f"the {where} continues past {overrun.token}: {excerpt(part.text[overrun.end :])!r}"
-
-
-def _listed(framing: Framing) -> str:
-    return listed(list(dict.fromkeys(token.token for token in framing.tokens)), 4)

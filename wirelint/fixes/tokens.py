@@ -19,7 +19,7 @@ from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDe
 from wirelint.model import Request
 from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, cut_token_length, find, may_hold_token
 from wirelint.text.escaping import listed
-from wirelint.text.framing import Framer, certain_lead, remedy
+from wirelint.text.framing import Framer, Remedy, certain_lead, remedy
 from wirelint.text.quoting import may_become_mention
 
 _DECISIVE = re.compile(r"\s*\S{1,64}(?:\s+\S|<)|\s*\S{16}|\s{64}")
@@ -131,7 +131,7 @@ class TokenDecider(TextDecider):
         framing = self._framer.framing(text)
         lead = certain_lead(framing) if framing is not None else ()
         if lead:
-            self._take_off(text, lead[-1].end, _listed(lead))
+            self._take_off(text, lead[-1].end, named(lead))
 
     def _take_off(self, text: str, end: int, what: str) -> None:
         self._record("safe", f"stripped {what} at the beginning", text[:end], self.event_at(self._shift))
@@ -228,8 +228,7 @@ class TokenDecider(TextDecider):
             return self._state == "cut"
         if not self._stripper.safe or (done.leading == 0 and done.trailing == len(text)):
             return False
-        edges = (("the beginning", done.leading > 0), ("the end", done.trailing < len(text)))
-        title = f"stripped {_listed(framing.tokens)} at {' and '.join(edge for edge, there in edges if there)}"
+        title = f"stripped {named_edges(text, framing, done)}"
         event = self.event_at(self._shift + (0 if done.leading else done.trailing))
         gone = "\n".join(filter(None, (text[: done.leading].strip(), text[done.trailing :].strip())))
         self._record("safe", title, gone, event)
@@ -255,7 +254,7 @@ class TokenDecider(TextDecider):
         framing = self._framer.framing(text)
         first = self._framer.split(framing)[0] if framing is not None else None
         if first is not None and self._stripper.safe and text[first.leading :].strip():
-            self._take_off(text, first.leading, _listed(first.tokens))
+            self._take_off(text, first.leading, named(first.tokens))
 
     def _record(self, safety: Literal["safe", "unsafe"], title: str, before: str, event: int | None) -> None:
         self._stripper.record(self.block, title, event=event, before=before.strip(), safety=safety)
@@ -279,8 +278,15 @@ def _is_last(text: str, end: int) -> bool:
     return rest[0] in TOKEN_FIRSTS and _lead(rest, find(rest)) >= len(rest)
 
 
-def _listed(tokens: tuple[Occurrence, ...]) -> str:
+def named(tokens: tuple[Occurrence, ...]) -> str:
+    """Return the different tokens, at most four of them by name."""
     return listed(list(dict.fromkeys(token.token for token in tokens)), 4)
+
+
+def named_edges(text: str, framing: Framing, done: Remedy) -> str:
+    """Return the tokens of a text and the edges at which a fix strips them: `<|im_end|> at the end`."""
+    edges = (("the beginning", done.leading > 0), ("the end", done.trailing < len(text)))
+    return f"{named(framing.tokens)} at {' and '.join(edge for edge, there in edges if there)}"
 
 
 class TokenStripper(TextRewriter):
