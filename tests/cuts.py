@@ -30,6 +30,16 @@ def cuts(size: int, seed: int = 7) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(chance.sample(range(1, size), min(count, max(size - 1, 0)))))
 
 
+def events_of(body: bytes) -> list[bytes]:
+    """The events of a stream, each with the blank line that ends it."""
+    return [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+
+def between_events(body: bytes) -> list[int]:
+    """The places between the events of a stream."""
+    return list(itertools.accumulate(map(len, events_of(body)[:-1])))
+
+
 def split(body: bytes, places: Sequence[int]) -> list[bytes]:
     edges = [0, *places, len(body)]
     return [body[start:end] for start, end in itertools.pairwise(edges)]

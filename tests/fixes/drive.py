@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from tests.build import REGISTRY, as_record, some
 from wirelint.apis import channel_of
@@ -45,27 +45,29 @@ class Result:
 Case = Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record]
 
 
+class How(TypedDict, total=False):
+    """How a reply arrives. `cuts` are the places at which its bytes are cut, `step` the milliseconds between two pieces.
+
+    `flush`: after each piece it is said that there may be no more. `complete` False: the upstream died at the end of the
+    bytes.
+    """
+
+    cuts: Iterable[int]
+    complete: bool
+    longest_hold: float
+    step: float | None
+    flush: bool
+
+
 def run(
-    case: Case,
-    rules: Sequence[str] | Sequence[Rule] = (),
-    permit: FixPolicy = UNSAFE,
-    *,
-    cuts: Iterable[int] = (),
-    complete: bool = True,
-    longest_hold: float = 30_000.0,
-    step: float | None = None,
-    flush: bool = False,
+    case: Case, rules: Sequence[str] | Sequence[Rule] = (), permit: FixPolicy = UNSAFE, **how: Unpack[How]
 ) -> Result:
     """Repairs the reply of a record, or of the last of several that pass one after the other.
 
-    `rules` are names or codes (none: all), or rules themselves. `cuts` are the places at which the reply's bytes are cut,
-    `step` the milliseconds between two pieces. `flush`: after each piece it is said that there may be no more.
-    `complete` False: the upstream died at the end of the bytes.
+    `rules` are names or codes (none: all), or rules themselves.
     """
     passed = _Passage(case, rules)
-    pieces, rewriting = passed.send(
-        permit, cuts=cuts, complete=complete, longest_hold=longest_hold, step=step, flush=flush
-    )
+    pieces, rewriting = passed.send(permit, **how)
     before = replay(passed.record)
     assert before is not None, "of no known API"
     after_record = dataclasses.replace(passed.record, response_body=b"".join(pieces))
@@ -84,15 +86,10 @@ def run(
 
 
 def deliver(
-    case: Case,
-    rules: Sequence[str] | Sequence[Rule] = (),
-    permit: FixPolicy = UNSAFE,
-    *,
-    cuts: Iterable[int] = (),
-    complete: bool = True,
+    case: Case, rules: Sequence[str] | Sequence[Rule] = (), permit: FixPolicy = UNSAFE, **how: Unpack[How]
 ) -> tuple[bytes, tuple[AppliedFix, ...]]:
     """What `run` delivers and the repairs, without judging the reply before and after, which costs most of its time."""
-    pieces, rewriting = _Passage(case, rules).send(permit, cuts=cuts, complete=complete)
+    pieces, rewriting = _Passage(case, rules).send(permit, **how)
     return b"".join(pieces), tuple(rewriting.repairs) if rewriting is not None else ()
 
 

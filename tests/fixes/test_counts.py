@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, as_record, chunk, exchange, some, sse
-from tests.cuts import split
+from tests.cuts import events_of, split
 from tests.rewrite.mending import UNSAFE, head
 from wirelint.capture.offline import fix
 from wirelint.engine import Session
@@ -79,8 +79,7 @@ OTHERS = REGISTRY.select(["ALL"], ["ST601"])
 def test_the_requested_event_is_removed(name: str, rules: tuple[Rule, ...]) -> None:
     came, wanted = STREAMS[name]
     raw = came.encode()
-    events = [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]]
-    for pieces in ([raw], events, split(raw, range(1, len(raw), 7))):
+    for pieces in ([raw], events_of(raw), split(raw, range(1, len(raw), 7))):
         got, rewriting = passed(came, pieces, rules)
         assert got.decode() == wanted
         taken = [repair.title for repair in rewriting.repairs if repair.code == "ST605"]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
+from tests.rewrite.mending import SAFE, UNSAFE
 from tests.selection import in_batches
 from wirelint.fix import FixPolicy
 from wirelint.model import Reasoning
 from wirelint.rewrite.request import Mended, mend_request
 from wirelint.state.ledger import Ledger
 
-CLEAN = FixPolicy("unsafe", clean_history=True)
 ELSEWHERE = ("openai.responses", "cohere.chat", "bedrock.converse", "google.generate_content", "ollama.chat")
 TOOLS = {"find_ship": schema(name="string"), "berths": schema(["port"], port="string", limit="integer")}
 ASK, NOW = User("Where is the Aurora?"), User("And the Boreas?")
@@ -30,7 +30,7 @@ AT = Result(FIND.id, "in Oslo")
 FREE = Result(BERTHS.id, "berth 4")
 
 
-def mend(history: list[Any], api: str, permit: FixPolicy = CLEAN, **more: Any) -> tuple[bytes, Mended]:
+def mend(history: list[Any], api: str, permit: FixPolicy = UNSAFE, **more: Any) -> tuple[bytes, Mended]:
     record = Talk(history, text="Far out.", tools=TOOLS, **more).record(api, False)
     body = as_record(record).request_body or b""
     for call in (FIND, BERTHS):  # a result of Gemini's says whose it is, call or no call
@@ -99,29 +99,19 @@ LEFT: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
 @pytest.mark.parametrize(("came", "wanted"), CASES.values(), ids=CASES.keys())
 def test_markup_in_a_history_is_removed_or_becomes_calls(came: list[Any], wanted: list[Any], api: str) -> None:
     body, made = mend(came, api)
-    expected, _ = mend(wanted, api, FixPolicy(None))
-    assert turns(made.body) == turns(expected)
+    expected, kept = mend(wanted, api, FixPolicy(None))
+    assert list(said(made)) == list(said(kept))
+    if api in APIS:
+        assert turns(made.body) == turns(expected)
     assert {repair.code for repair in made.repairs} == {"LK101"}
     assert made.faults == ()
-    again = mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), CLEAN)
+    again = mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), UNSAFE)
     assert again.body is made.body
     assert made.body != body
-
-
-@pytest.mark.parametrize("api", ELSEWHERE)
-@pytest.mark.parametrize(("history", "wanted"), CASES.values(), ids=CASES.keys())
-def test_markup_is_cleaned_in_every_api(history: list[Any], wanted: list[Any], api: str) -> None:
-    _, made = mend(history, api)
-    _, expected = mend(wanted, api, FixPolicy(None))
-    assert list(said(made)) == list(said(expected))
-    assert made.faults == ()
-    again = Talk(history, text="Far out.", tools=TOOLS).record(api, False)
-    again["request"]["body"] = made.body.decode()
-    assert mend_request(read(again), made.body, REGISTRY.rules, Ledger(), CLEAN).body is made.body
 
 
 def said(made: Mended) -> Iterator[tuple[Any, ...]]:
@@ -156,7 +146,7 @@ def test_calls_that_never_ran_are_removed(history: list[Any], wanted: list[Any],
         assert made.body is body  # roles alternate there
         return
     assert list(said(made)) == list(said(mend(wanted, api, FixPolicy(None))[1]))
-    assert mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), CLEAN).body is made.body
+    assert mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), UNSAFE).body is made.body
 
 
 @pytest.mark.parametrize("model", ["google/gemma-3-27b-it", "mistralai/Mixtral-8x7B-Instruct", "sonar-pro"])
@@ -168,9 +158,7 @@ def test_a_message_stays_where_the_model_needs_roles_that_alternate(model: str) 
     assert {repair.code for repair in made.repairs} == {"LK101"}
 
 
-@pytest.mark.parametrize(
-    "permit", [FixPolicy("unsafe", clean_history=False), FixPolicy("safe", clean_history=True)], ids=["kept", "safe"]
-)
+@pytest.mark.parametrize("permit", [FixPolicy("unsafe", clean_history=False), SAFE], ids=["kept", "safe"])
 @pytest.mark.parametrize("api", APIS)
 def test_a_history_is_cleaned_only_with_permission(permit: FixPolicy, api: str) -> None:
     body, made = mend([ASK, Assistant(ONE, (FIND,)), AT], api, permit)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
 
 from tests.build import Talk, User, schema, some
+from tests.cuts import between_events
 from tests.fixes.drive import run
 from tests.selection import sampled
 from wirelint.text.loops import MOST_MARKS
@@ -32,14 +32,6 @@ def talk(text: str, step: int = 64) -> Talk:
     return Talk((User("Go on."),), text=text, tools=TOOLS, step=step)
 
 
-def cuts(body: bytes) -> Iterator[int]:
-    """Between the events of a stream."""
-    end = body.find(b"\n\n")
-    while end >= 0:
-        yield end + 2
-        end = body.find(b"\n\n", end + 2)
-
-
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
@@ -47,7 +39,7 @@ def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
     record = talk(unit * (24_000 // len(unit))).record("openai.chat", stream)
     body = record["response"]["body"].encode()
     start = time.thread_time()
-    done = run(record, cuts=[*cuts(body)][:-1] if stream else ())
+    done = run(record, cuts=between_events(body) if stream else ())
     assert time.thread_time() - start < 3
     assert not done.faults
 

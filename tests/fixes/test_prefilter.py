@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Talk, as_record, schema, some
+from tests.cuts import events_of
 from tests.fixes.drive import UNSAFE, open_session
 from wirelint.capture.record import Record
 from wirelint.fixes.prefilter import Prefilter
@@ -26,7 +27,7 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
     text = "One goes to it: there, too. the ferry as well.\n  And so (to it); then."
     record = Talk(text=text, tools=TOOLS, step=1).record(api, True)
     body = record["response"]["body"].encode()
-    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    events = events_of(body)
     if varied:  # an event that says more than the one before it is read before it leaves
         events = [event.replace(b"{", b'{"obfuscation":"%d",' % number, 1) for number, event in enumerate(events)]
         record["response"]["body"] = b"".join(events).decode()
@@ -49,7 +50,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     talk = Talk(text="One goes there.\n" + " " * 1200 + "x", tools=TOOLS, step=1)
     record = talk.record("openai.chat", True)
     body = record["response"]["body"].encode()
-    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    events = events_of(body)
     rewriting = some(ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE))
     longest = waits = 0
     out: list[bytes] = []
@@ -100,8 +101,7 @@ def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api:
 def _repaired(record: Record) -> tuple[object, ...]:
     """What the client gets of a reply, and what is said of it."""
     rewriting = some(ReplyStream.begin(open_session(record), REGISTRY.rules, Ledger(), UNSAFE))
-    events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
-    out = [piece for event in events for piece in rewriting.feed(event)]
+    out = [piece for event in events_of(record.response_body or b"") for piece in rewriting.feed(event)]
     out += rewriting.end()
     assert rewriting.faults == []
     return b"".join(out), tuple(map(repr, rewriting.repairs)), tuple(rewriting.notes)

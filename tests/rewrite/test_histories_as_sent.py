@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.build import REGISTRY, as_record, lint, read
+from tests.rewrite.mending import UNSAFE
 from tests.selection import in_batches
-from wirelint.fix import FixPolicy
 from wirelint.model import Exchange
 from wirelint.rewrite.request import mend_request
 from wirelint.state.ledger import Ledger
@@ -22,7 +22,6 @@ from wirelint.state.ledger import Ledger
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "histories.jsonl"
 LINES = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 RULES = REGISTRY.select(["ID301", "ID302", "ID303", "ID304", "ID305", "LK104"])
-CLEAN = FixPolicy("unsafe", clean_history=True)
 
 
 def record(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,11 +49,11 @@ def test_what_is_wrong_is_found_and_mended_once(line: Mapping[str, Any]) -> None
     found = [finding for finding in lint([made], [rule.code for rule in RULES]) if finding.side == "request"]
     assert sorted(finding.code for finding in found) == line["finds"], found
     body = as_record(made).request_body or b""
-    mended = mend_request(head(made, body, line), body, RULES, Ledger(), CLEAN)
+    mended = mend_request(head(made, body, line), body, RULES, Ledger(), UNSAFE)
     assert mended.faults == ()
     fixable = [finding for finding in found if finding.fix is not None]
     assert (mended.body is body) == (not fixable)
-    assert mend_request(head(made, mended.body, line), mended.body, RULES, Ledger(), CLEAN).body is mended.body
+    assert mend_request(head(made, mended.body, line), mended.body, RULES, Ledger(), UNSAFE).body is mended.body
     if len(fixable) == len(found) and "refused" not in line:
         left = lint(
             [{**made, "request": {**made["request"], "body": mended.body.decode()}}], [rule.code for rule in RULES]

@@ -42,11 +42,10 @@ APIS = (
     "openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat", "mistral.chat",
     "cohere.chat", "bedrock.converse",
 )  # fmt: skip
-CLEAN = FixPolicy("unsafe", clean_history=True)
 CALLED = st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=2)
 
 
-@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE, CLEAN]))
+@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE]))
 def test_mending_twice_changes_nothing_and_tears_no_pair(
     turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: FixPolicy
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.build import FORMS, Call, Talk, schema, some
-from tests.cuts import cuts
+from tests.cuts import between_events, cuts, events_of
 from tests.fixes.drive import run
 from tests.selection import in_batches, is_complete
 from wirelint.events import Delta, Event, Finish, Start
@@ -170,9 +170,8 @@ def test_without_a_change_bytes_leave_as_they_came_for_every_cut(record: Mapping
 
 @pytest.mark.parametrize("record", STREAMS)
 def test_a_complete_event_is_handed_out_at_once(record: Mapping[str, Any]) -> None:
-    events = [event + b"\n\n" for event in _body(record).split(b"\n\n") if event]
-    edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
-    assert run(record, [_Made(_Idle)], cuts=edges).pieces == tuple(events)
+    body = _body(record)
+    assert run(record, [_Made(_Idle)], cuts=between_events(body)).pieces == tuple(events_of(body))
 
 
 @pytest.mark.parametrize("record", RUNS)
@@ -222,8 +221,7 @@ def test_a_rewriter_that_fails_costs_nobody_a_byte(record: Mapping[str, Any], nt
 def test_text_that_had_left_does_not_leave_again_when_it_is_failed_at(api: str, cut: int) -> None:
     record = TALKS["text"].record(api, True)
     body = _body(record)
-    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    edges = [sum(map(len, events[:number])) for number in range(1, len(events))] if cut else []
+    edges = between_events(body) if cut else []
     result = run(record, [_Made(_Late)], cuts=edges)
     assert result.faults
     assert result.delivered == body
