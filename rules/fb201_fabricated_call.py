@@ -13,7 +13,7 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     orders_role,
 )
-from wirelint.claims.claims import Claim, bare_done, claims, may_claim, reported_outcome
+from wirelint.claims.claims import Claim, bare_done, claims, reported_outcome
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.order_check import (
     claim_by_name,
@@ -192,8 +192,8 @@ def _with_reference(
 
 
 def _may_hold_claim(text: str) -> bool:
-    """Return True if a text may hold a claim: a short text in any form, a long one only with a subject."""
-    return REDACTED not in text and not is_dialogue(text) and (len(text) <= _LONGEST_TERSE or may_claim(text))
+    """Return True if a text may hold a claim of the model: it is whole, and no dialogue."""
+    return REDACTED not in text and not is_dialogue(text)
 
 
 def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> Iterator[tuple[Text, Claim, Ability]]:

@@ -148,8 +148,7 @@ _LONGEST = 600
 
 _TAIL = 2_000
 _OPENERS = Cues(*_PHRASES.words("openers"))
-_GERUND_HEADS = frozenset(verb.split(" ")[0] for verb in GERUND)
-_BEFORE_ING = ("i'm", "i’m", " am", "now", "currently", "next", "next up", "by")
+
 _MAY_THINK = re.compile(rf"\b(?:so|now|then|must|need to|time to) (?:\w+ ){{0,4}}?(?:{_AHEAD})\b", re.IGNORECASE)
 _SOON_HEADS = tuple(
     None if any(word[0] > "\u0590" for word in table) else frozenset(word.split(" ")[0] for word in table)
@@ -163,29 +162,11 @@ _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in ver
 def may_announce(text: str, *, thought: bool = False) -> bool:
     """Return True if the end of a text may hold an announcement. A cheap check."""
     tail = text[-_TAIL:].replace("\n", " \n")
-    if _OPENERS.occur_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
+    if _OPENERS.occur_in(tail) or (thought and _MAY_THINK.search(tail)):
         return True
     if not tail.isascii() and _PHRASES["other_letters"].search(tail):
         return True
     return has_word_of(tail, _SOON_WORDS)
-
-
-def _is_doing(text: str) -> bool:
-    """Return True if a gerund begins a sentence or a clause, or follows "I'm"."""
-    end = text.find("ing")
-    while end >= 0:
-        start = end
-        while start and (text[start - 1].isalnum() or text[start - 1] == "-"):
-            start -= 1
-        if text[start : end + 3].lower() in _GERUND_HEADS:
-            before = text[max(start - 24, 0) : start]
-            words = before.rstrip()
-            if not words or not words[-1].isalnum() or "\n" in before[len(words) :]:
-                return True
-            if words.lower().endswith(_BEFORE_ING):
-                return True
-        end = text.find("ing", end + 3)
-    return False
 
 
 def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:

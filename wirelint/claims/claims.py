@@ -130,13 +130,7 @@ TEMPLATE = _PHRASES.pattern("template")
 ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
 MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
 """A name in a form that does not occur in prose: `search_docs`, `listEvents`."""
-I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
-    _PHRASES.words("after_i")
-)
-"""Words that can follow "I" in a claim."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
-CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))
 CONCLUDED = Cues(*_PHRASES.words("concluded"))
 AFTER_SIGNS = Cues("fter ", "pon ", "aving ", "rom ")
 PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")
@@ -182,27 +176,6 @@ def claims(prose: Prose) -> Iterator[Claim]:
             story_until = _paragraph_end(prose.masked, sentence.end)
         else:
             yield from found
-
-
-def may_claim(text: str) -> bool:
-    """Return True if a text may hold a claim: in the first person, by its outcome, or in another language.
-
-    A cheap check. In a long text, claims without a subject ("Deleted.") and missed things do not count.
-    """
-    flat = text.replace("\n", " ")
-    if "e've " in flat or "e’ve " in flat or "e have " in flat:
-        return True
-    for match in I_THEN.finditer(flat):
-        if match.start() and flat[match.start() - 1].isalnum():
-            continue
-        word = match[1].lower()
-        if word in AFTER_I or word.startswith(("re-", "double-")):
-            return True
-    if LOOKED.occur_in(flat) and CAME_OF_IT.occur_in(flat):
-        return True
-    if AFTER_SIGNS.occur_in(flat) and CONCLUDED.occur_in(flat) and AFTER.search(flat):
-        return True
-    return is_foreign(text)
 
 
 def _paragraph_end(text: str, at: int) -> int:

@@ -8,7 +8,6 @@ result, but values of the same form as the others, was added.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint import lexicon
@@ -62,7 +61,7 @@ _SHORTEST = 3
 def mixed_lines(turn: Turn) -> Contradiction | None:
     """Return a line of a list that has the words and values of different rows, if other lines retell one row each."""
     lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
-    for text in [*turn.returned, *side_by_side(turn.known)] if len(lines) > 1 else ():
+    for text in [*turn.returned, *side_by_side(turn.known)] if len(lines) >= _FEWEST_ITEMS else ():
         for table in tables(text):
             retold = _Retold(turn, text, table)
             if retold.is_too_long:
@@ -74,8 +73,7 @@ def mixed_lines(turn: Turn) -> Contradiction | None:
                 for line, cells in zip(lines, told, strict=True)
                 if len(cells) > 1 and not _of_one_row(cells) and not _compares(cells)
             ]
-            enough = len(lines) >= _FEWEST_ITEMS and len(whole) >= len(mixed)
-            if mixed and (enough or _are_exchanged([cells for _, cells in mixed])):
+            if mixed and len(whole) >= len(mixed):
                 line, cells = mixed[0]
                 (one, first), (other, second) = next(_apart(cells))
                 against = f"{one!r} is of {sorted(first)[0]}, and {other!r} of {sorted(second)[0]}"
@@ -143,18 +141,6 @@ class _Retold:
                 if is_computed(value, own):
                     found[shown].setdefault(place, set())
         return found
-
-
-def _are_exchanged(lines: Sequence[_Cells]) -> bool:
-    """Return True if two lines are each of one row but for pieces of the other line's row."""
-    homes: list[tuple[str, set[str]]] = []
-    for cells in lines:
-        counts = Counter(place for rows in cells.values() for place in rows)
-        home, count = counts.most_common(1)[0]
-        strange = [set(rows) for rows in cells.values() if home not in rows]
-        if count > 1 and strange and (others := set.intersection(*strange)):
-            homes.append((home, others))
-    return any(one in strange and other in wrong for one, wrong in homes for other, strange in homes if one != other)
 
 
 def _words_of(row: Row) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from wirelint import lexicon
 from wirelint.claims.derivation import derived_from
@@ -57,7 +56,6 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 or _stated_in_turn(prose, parts, table)
                 or _exchanged(prose, text, parts)
                 or _exchanged_times(prose, parts)
-                or _exchanged_names(prose, parts)
                 or wrong_clause(turn, good, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
@@ -108,36 +106,6 @@ def _exchanged_times(prose: Prose, parts: Sequence[Named]) -> Contradiction | No
             if swapped and not _PHRASES["relates"].search(prose.text[slice(*part)]):
                 return Contradiction(*part, f"the times belong to the other row each: {rows[0].place}, {rows[1].place}")
     return None
-
-
-def _exchanged_names(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a clause that gives the names in one column to other rows: "QX 1 leaves from gate A, QX 2 from gate C".
-
-    A name of the column is behind each name of the rows, and each of them is once in the clause.
-    """
-    for part, found in parts:
-        told = [_Told(key, row.place, name) for _, row, name in found if (key := row.key_of(name)) is not None]
-        text = prose.text[slice(*part)]
-        if len(told) < 4 or any(_PHRASES[key].search(text) for key in ("relates", "negates", "compares")):
-            continue
-        for column in dict.fromkeys(one.key for one in told if one.key != told[0].key):
-            both = [one for one in told if one.key in (told[0].key, column)]
-            rows, cells = both[::2], both[1::2]
-            if {one.key for one in rows} != {told[0].key} or {one.key for one in cells} != {column}:
-                continue
-            own, others = [one.place for one in rows], [one.place for one in cells]
-            if own != others and sorted(own) == sorted(others) and len(set(own)) == len(own):
-                moved = next(one for one, place in zip(cells, own, strict=True) if one.place != place)
-                return Contradiction(*part, f"{moved.name!r} belongs to another row: {moved.place}/{column}")
-    return None
-
-
-class _Told(NamedTuple):
-    """A cell that a clause names: its key, the pointer of its row, and the name."""
-
-    key: str
-    place: str
-    name: str
 
 
 def _pieces(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
