@@ -455,8 +455,9 @@ def _means(key: str, text: str, *, is_cause: bool) -> bool:
     if _is_cause(key):
         return is_cause
     own = particulars(" ".join(names))
+    told = own <= particulars(text) if own else all(holds(text, name) for name in names)
     in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")
-    return ((bool(own) and own <= particulars(text)) or in_two) and names[-1] not in _ERROR_KEYS
+    return (told or in_two) and names[-1] not in _ERROR_KEYS
 
 
 def _is_cause(key: str) -> bool:
@@ -478,8 +479,9 @@ _FEW_CLOCKS, _FEW_DATES = 12, 2
 """Times of day and dates of results so few that another one takes the place of one of them. A date may be today's."""
 _CODE = re.compile(
     r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
+    r"|(?<![\w.+/-])\d{3,}(?:-\d{3,})+(?![\w-])"
 )
-"""A URL, an id, a version: at least two digits, and letters."""
+"""A URL, an id, a version: at least two digits, and letters; groups of digits: `6894-2201-7735`."""
 _FEW_DIGITS = 3
 _AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
 _TWO_DIGITS = re.compile(r"\d[^\d\s]*\d")

@@ -35,9 +35,9 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
     told = values(turn.prose.masked)
     for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
         value, unit = one.value, one.value.unit
-        if unit is None or unit.dimension == "bytes" or value.ranges or abs(value.readings[0]) < _TELLING_NUMBER:
+        if unit is None or unit.dimension == "bytes" or value.ranges or max(map(abs, value.readings)) < _TELLING_NUMBER:
             continue
-        alike = [datum for datum in pool if value.readings[0] in datum.value.readings]
+        alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
         if alike and (currency := _other_currency(unit, turn)) is not None:
             shown = turn.prose.text[value.start : value.end]
             against = f"{shown!r} has another currency than the result: {alike[0].place}, {currency.name.upper()}"

@@ -157,7 +157,8 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
         return True  # tables may hold any object
     if able.shell:
-        return not topics and bool(kinds & {"run", "delete"}) and _PHRASES["code"].search(text) is not None
+        code = _PHRASES["code"].search(text)  # "I ran `df -h` on web-3"
+        return code is not None and bool(kinds & {"run", "delete"}) and (not topics or not text[: code.start()].strip())
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)

@@ -18,7 +18,6 @@ from wirelint.claims.grounding import (
     LONGEST_ORDER,
     LONGEST_REPLY,
     Given,
-    is_about_this_case,
     is_admission,
     negates,
     nouns_of,
@@ -86,13 +85,13 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     things += [word for word in _sent_before(request) if word in words]
     one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
-    for sentence in prose.sentences if finders else ():
+    for sentence in statements(prose) if finders else ():
         if _TIME_ZONE.search(sentence.masked):
             continue  # which a model knows
         found = _finder_for(sentence, finders, given, asked_for, at_once)
         if found is None and needs_tool and given.has_measure(sentence):
             found = finders[0]
-        if found is not None and not sentence.question and is_about_this_case(sentence) and not _defines(sentence):
+        if found is not None and not _defines(sentence):
             return sentence, found.tool
     return None
 
