@@ -7,31 +7,25 @@ silences a check, and so does a text that admits the error anywhere.
 
 from __future__ import annotations
 
-import itertools
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence, Set
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
 from wirelint.claims.counts import looking_up, miscounted_states, more_than_rows, wrong_counts
 from wirelint.claims.derivation import (
-    MOST_DATA,
     NEAR,
     STOP,
-    GivenDates,
     data,
-    days_apart,
     equals,
-    follows_from_clocks,
-    follows_from_dates,
     is_computed,
     is_of_kind,
     is_said,
     unit_of_key,
 )
-from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts, ran
+from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
@@ -46,12 +40,13 @@ from wirelint.claims.grounding import (
     statements,
 )
 from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.moments import CELL, RELATIVE, TELLING, displaced_moments, outdated, wrong_weekday
 from wirelint.claims.numbers import other_amount, other_version, substituted, wrong_unit
 from wirelint.claims.row_checks import misplaced
 from wirelint.claims.rows import Row, holds, is_beside_key, tables
-from wirelint.claims.states import DEEPEST, fields_of, object_of, opposite_states, pattern_of, states
+from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Clock, Date, clocks, dates, unit_of, values, weekdays
+from wirelint.claims.values import LONGEST, unit_of, values
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -64,7 +59,6 @@ if TYPE_CHECKING:
 
 _PHRASES = lexicon.Phrases("contradictions")
 _OF_GROUNDING = lexicon.Phrases("grounding")
-_RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 
 # Failed tests reported as passed.
 
@@ -273,7 +267,7 @@ def _without(text: str, arguments: str) -> str:
     for value in reversed(values(text)):
         if any(equals(value, datum.value) for datum in sent):
             text = text[: value.start] + text[value.end :]
-    return _RELATIVE.sub(" ", text)
+    return RELATIVE.sub(" ", text)
 
 
 def _may_not_match(fact: Fact) -> bool:
@@ -300,7 +294,7 @@ def _may_be_filtered(items: Sequence[Json], words: Sequence[str]) -> bool:
     if any(cells.count(cells[0]) == len(cells) for _, cells in kinds):
         return True
     keys = particulars(" ".join(" ".join(name_words(key)) for key, _ in kinds))
-    words = [word for word in words if len(word) >= _CELL]
+    words = [word for word in words if len(word) >= CELL]
     return bool(kinds) and any(word.casefold() in states() or particulars(word) & keys for word in words)
 
 
@@ -367,7 +361,7 @@ def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contra
     said = {
         word.casefold().rstrip("s") for word in _WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]
     }
-    for fact in turn.good if len(said) == _TELLING else ():
+    for fact in turn.good if len(said) == TELLING else ():
         for datum in data(fact.result.text):
             path = {word.rstrip("s") for key in datum.place.split("/")[-2:] for word in name_words(key)}
             if datum.column != "#" and path == said and datum.value.readings[0] > 0:
@@ -471,12 +465,8 @@ _JOINED = 6
 _ERROR_KEYS = frozenset({"error", "errors", "fault", "message", "note", "notes", "comment", "warning"})
 
 
-# Dates, times of day and codes that take the place of those of the results.
+# Codes that take the place of those of the results.
 
-_DURATION = re.compile(r"\d{1,2}:\d\d(?::\d\d\b| ?(?:per |/|min\b))")
-"""`1:08:38`, which is a time of day only in logs; `5:30 per km`."""
-_FEW_CLOCKS, _FEW_DATES = 12, 2
-"""Times of day and dates of results so few that another one takes the place of one of them. A date may be today's."""
 _CODE = re.compile(
     r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
     r"|(?<![\w.+/-])\d{3,}(?:-\d{3,})+(?![\w-])"
@@ -486,213 +476,9 @@ _FEW_DIGITS = 3
 _AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
 _TWO_DIGITS = re.compile(r"\d[^\d\s]*\d")
 _LONGEST_CODE = 120
-_MOST_MOMENTS = 32
-"""Dates and times of a reply that are compared."""
 _DIGITS_ONLY = str.maketrans(dict.fromkeys(string.digits, "9"))
 _DIGITS_AND_LETTERS = _DIGITS_ONLY | str.maketrans(dict.fromkeys(string.ascii_letters, "a"))
 _DIGIT = re.compile(r"\d")
-
-
-def displaced_moments(turn: Turn) -> Contradiction | None:
-    """Return a date or a time of day of a reply if results give other ones, of which the reply has none."""
-    texts = [*turn.told, *turn.results]
-    known = [clock for text in texts for clock in clocks(text)]
-    given = GivenDates(texts)
-
-    def follows(date: Date) -> bool:
-        return relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans)
-
-    relative = _RELATIVE.search(turn.order) is not None  # a distance from today, which the conversation need not give
-    return (
-        _displaced(turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS)
-        or _displaced(turn, "date", dates, follows, _FEW_DATES)
-        or (None if relative or given.are_too_many else _in_place_of_only(turn, given) or _of_other_day(turn, given))
-    )
-
-
-Moment = TypeVar("Moment", Date, Clock)
-
-
-def _displaced(
-    turn: Turn, kind: str, read: Callable[[str], Iterator[Moment]], follows: Callable[[Moment], bool], most: int
-) -> Contradiction | None:
-    """Return a date or a time that follows from none. `most`: the results have this many different ones at most."""
-    prose = turn.prose
-    found = (one for one in read(prose.masked) if _DURATION.match(prose.masked, one.start) is None)
-    stated = list(itertools.islice(found, _MOST_MOMENTS))
-    returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
-    if not 0 < len(returned) <= most:
-        return None
-    strange = [one for one in stated if not follows(one)]
-    spoken = list(statements(prose))
-    own = {each: [one for one in stated if each.start <= one.start < each.end] for each in spoken}
-    # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
-    if len(strange) != len(stated):
-        listed = {one.given for some in own.values() if all(one in some for one in strange) for one in some}
-        if (
-            len(strange) != 1
-            or len(returned) < 2
-            or not (
-                returned <= listed
-                or _is_altered(strange[0], returned - listed)
-                or _is_only_date_left(stated, turn.returned)
-            )
-        ):
-            return None
-    for sentence in spoken:
-        first = next((one for one in own[sentence] if one in strange), None)
-        if first is not None and not _speaks_of_durations(sentence, first.start):
-            shown = prose.text[first.start : first.end]
-            against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
-            return Contradiction(*sentence.span, against)
-    return None
-
-
-def _is_only_date_left(told: Sequence[Date | Clock], returned: Sequence[str]) -> bool:
-    """Return True if a reply has all dates of some results but one: "from 4 to 29 August", of 4 and 22 August."""
-    held = {date.given: date for text in returned for date in dates(text)}
-    days = [one for one in told if isinstance(one, Date)]
-    return sum(not any(date.agrees(one) for one in days) for date in held.values()) == 1 and bool(days)
-
-
-def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
-    """Return True if a time of day has the hour or the minutes of the only one that a sentence leaves out: 21:15, 22:15."""
-    if len(left) != 1 or len(one.given) != 1:
-        return False
-    told, other = divmod(one.given[0], 60), divmod(next(iter(left))[0], 60)
-    return (told[0] == other[0]) != (told[1] == other[1])
-
-
-def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
-    """Return the only unknown date of a reply if the only date of the results outside of lists is left out."""
-    fields = [field for text in turn.returned for field in fields_of(object_of(text))]
-    alone = [one for _, cell, is_alone in fields if is_alone and isinstance(cell, str) for one in dates(cell)]
-    stated = list(itertools.islice(dates(turn.prose.masked), _MOST_MOMENTS)) if len(alone) == 1 else []
-    unknown = [one for one in stated if not any(one.agrees(other) for other in given.dates)]
-    if len(unknown) != 1 or any(alone[0].agrees(one) for one in stated):
-        return None
-    if follows_from_dates(unknown[0], alone, given.spans):
-        return None
-    for sentence in statements(turn.prose):
-        if sentence.start <= unknown[0].start < sentence.end and not _speaks_of_durations(sentence, unknown[0].start):
-            shown = turn.prose.text[unknown[0].start : unknown[0].end]
-            against = f"the date {shown!r} is in no result, and the only one outside of lists is left out"
-            return Contradiction(*sentence.span, against)
-    return None
-
-
-def _of_other_day(turn: Turn, given: GivenDates) -> Contradiction | None:
-    """Return a sentence that retells an object of a result, but for its only date, in place of which it has another."""
-    objects: list[tuple[Date, list[str]]] = []
-    for one in itertools.chain.from_iterable(_objects(object_of(text), 0) for text in turn.returned):
-        cells = [str(cell).casefold() for cell in one.values() if isinstance(cell, (str, int, float))]
-        own = [date for cell in cells for date in dates(cell)]
-        if len(own) == 1:
-            objects.append((own[0], [cell for cell in cells if len(cell) >= _CELL]))
-    for sentence in statements(turn.prose) if 0 < len(objects) <= MOST_DATA else ():
-        told, line = list(dates(sentence.masked)), sentence.masked.casefold()
-        if len(told) != 1 or any(told[0].agrees(one) for one in given.dates):
-            continue
-        if _speaks_of_durations(sentence, sentence.start + told[0].start):
-            continue
-        for own_date, cells in objects:
-            if sum(cell in line and holds(line, cell) for cell in cells) < _TELLING:
-                continue
-            if not given.spans.longer and days_apart(told[0], own_date) not in given.spans.counts:
-                shown = sentence.masked[told[0].start : told[0].end]
-                against = f"the date {shown!r} is in no result, and that of the object is left out"
-                return Contradiction(*sentence.span, against)
-    return None
-
-
-def _objects(document: Json, depth: int) -> Iterator[dict[str, Json]]:
-    if isinstance(document, dict):
-        yield document
-    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
-    for one in inner if depth < DEEPEST else ():
-        yield from _objects(one, depth + 1)
-
-
-_CELL = 4
-"""Characters of a cell that a sentence repeats by no chance."""
-_TELLING = 2
-"""Cells of an object by which a sentence is about it."""
-
-
-def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
-    """Return True if a sentence has a word like "hours" or "Tage", so that its dates and times may be calculated.
-
-    `at`: the offset of a date or a time of day. The word right before it may be "day": "el día 7 de mayo".
-    """
-    before = sentence.masked[: max(at - sentence.start, 0)].rstrip(" ")
-    before = before[: before.rfind(" ") + 1]
-    words = _WORD.findall(f"{before} {sentence.masked[max(at - sentence.start, 0) :]}")
-    units = (unit_of(word) for word in words if len(word) > 2)
-    return any(unit is not None and unit.dimension == "time" for unit in units)
-
-
-def wrong_weekday(turn: Turn) -> Contradiction | None:
-    """Return a date of the results with another day of the week than the calendar's: "Tuesday, 14 March" 2025.
-
-    A text that names the day of the reply may know another calendar.
-    """
-    text, (names, pattern) = turn.prose.masked, weekdays()
-    known = [date for other in turn.returned for date in dates(other) if date.year]
-    for sentence in statements(turn.prose) if known else ():
-        for date in dates(sentence.masked):
-            at, end = sentence.start + date.start, sentence.start + date.end
-            beside = [
-                *pattern.finditer(text, max(at - _WEEKDAY_NEAR, sentence.start), min(end + _WEEKDAY_NEAR, sentence.end))
-            ]
-            whole = next((one for one in known if date.agrees(one)), None)
-            if (
-                whole is None
-                or len(beside) != 1
-                or _DIGIT.search(text[beside[0].end() : at] + text[end : beside[0].start()])
-            ):
-                continue
-            day = names[beside[0][0].casefold()]
-            if day == whole.weekday or any(
-                names[one.casefold()] == day for other in (*turn.told, *turn.results) for one in pattern.findall(other)
-            ):
-                continue
-            shown = text[beside[0].start() : beside[0].end()]
-            return Contradiction(
-                *sentence.span, f"{shown!r} is not the day of {whole.year}-{whole.month:02}-{whole.day:02}"
-            )
-    return None
-
-
-_WEEKDAY_NEAR = 14
-"""Characters between a date and the day of the week beside it."""
-
-
-def outdated(turn: Turn) -> Contradiction | None:
-    """Return a value of an earlier result where the same call has returned another one since."""
-    given = "\n".join([turn.order, *turn.returned])
-    for key, old, new in _changes(turn):
-        sentence = next((one for one in statements(turn.prose) if holds(one.masked, old)), None)
-        if sentence is None or holds(turn.prose.text, new) or holds(given, old):
-            continue
-        if len(old) >= _CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):
-            return Contradiction(*sentence.span, f"{old!r} is of an earlier result: {key} = {new}")
-    return None
-
-
-def _changes(turn: Turn) -> Iterator[tuple[str, str, str]]:
-    """Yield the keys whose value has changed since the same call was made before, with the old and the new value."""
-    latest = {(fact.able.tool.name, fact.arguments): fact.result for fact in turn.good}
-    for one in ran(turn.request.messages):
-        now = latest.get((one.call.name or "", one.call.arguments.text)) if one.call is not None else None
-        if now is None or one.result is None or now is one.result:
-            continue
-        old, new = object_of(one.result.text), object_of(now.text)
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            continue
-        for key, cell in old.items():
-            cells = cell, new.get(key)
-            if cells[0] != cells[1] and all(isinstance(one, (str, int, float)) for one in cells):
-                yield key, str(cells[0]), str(cells[1])
 
 
 def altered_codes(turn: Turn) -> Contradiction | None:

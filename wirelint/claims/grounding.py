@@ -144,7 +144,8 @@ def displaced(turn: Turn) -> Contradiction | None:
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return None
-    given, ordered = _given_rates(turn), [*pool, *map(as_datum, values(turn.order))]
+    given = _given_rates(turn)
+    ordered = [*pool, *(as_datum(value) for value in values(turn.order) if value.unit is not None)]
     scaled = scaled_values(free, own)
     for one in free:
         if (

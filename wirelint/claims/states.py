@@ -18,10 +18,9 @@ from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import FIRST_UNSPACED as FIRST_UNSPACED
-from wirelint.claims.values import LONGEST, clocks, dates
+from wirelint.claims.values import LONGEST, dates
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
-from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
 MOST_WORDS = 6
@@ -204,19 +203,26 @@ def opposite_states(turn: Turn) -> Contradiction | None:
             if against is None:
                 continue
             rest = opposite.sub(" ", sentence.masked) if opposite is not None else sentence.masked
-            if not particulars(rest).isdisjoint(subject) or (
-                len(turn.known) == 1 and _is_plain_flag(key, cell, turn, sentence)
-            ):
+            word = _flag_in(sentence.masked, key) if opposite is None else opposite.search(sentence.masked)
+            plain = (
+                len(turn.known) == 1
+                and word is not None
+                and _is_plain_flag(key, cell, turn, sentence.masked[: word.end()])
+            )
+            if plain or not particulars(rest).isdisjoint(subject):
                 return Contradiction(*sentence.span, against)
     return None
 
 
-def _is_plain_flag(key: str, cell: Json, turn: Turn, sentence: Sentence) -> bool:
-    """Return True if a sentence needs no word of the order to be about a flag: "The copy is encrypted", today."""
+def _is_plain_flag(key: str, cell: Json, turn: Turn, told: str) -> bool:
+    """Return True if a sentence needs no word of the order to be about a flag: "The copy is encrypted".
+
+    `told`: the sentence up to the word. It has one clause and no date, and the reply no word of the flag's own state.
+    """
     own = (pattern_of(state) for state in _states_of(key, cell))
     if not isinstance(cell, bool) or any(one.search(turn.prose.text) for one in own):
         return False
-    return next(dates(sentence.masked), None) is None and next(clocks(sentence.masked), None) is None
+    return not any(sign in told for sign in _PARTING) and next(dates(told), None) is None
 
 
 def object_of(text: str) -> Json:
