@@ -372,7 +372,8 @@ def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contra
 
 
 _HELD = re.compile(
-    r"(?<![\w-])(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*(?:[\"']?(?P<number>\d+(?:\.\d+)?|null|None)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
+    r"(?<![\w-])(?<![Nn]o )(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*"
+    r"(?:[\"']?(?P<number>\d+(?:\.\d+)?|null|None)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
 )
 _ZEROS = frozenset({"0", "0.0", "[]", "null", "None"})
 _OF_COUNTS = frozenset({"count", "total", "number", "num"})

@@ -8,6 +8,7 @@ date or a time of day is if it is one of those returned, or at a distance that t
 from __future__ import annotations
 
 import bisect
+import csv
 import datetime
 import itertools
 import math
@@ -91,7 +92,7 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     if not 2 < len(lines) <= MOST_ROWS:
         return []
     for separator in _SEPARATORS:
-        cells = [[cell.strip() for cell in re.split(separator, line.strip("| "))] for _, line in lines]
+        cells = [_cells(line.strip("| "), separator) for _, line in lines]
         if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
             return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
     for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
@@ -99,6 +100,13 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
         if aligned:
             return [(number, row) for (number, _), row in zip(lines[first:last], aligned, strict=True)]
     return []
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a line. Those of CSV may be in quotes: `"Ames, Carol",5`."""
+    if separator in (",", ";") and '"' in line:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
+    return [cell.strip() for cell in re.split(separator, line)]
 
 
 def _aligned(lines: Sequence[str]) -> list[list[str]]:

@@ -23,6 +23,9 @@ _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
 _DURATION = re.compile(r"\d{1,2}:\d\d(?::\d\d\b| ?(?:per |/|min\b))")
 """`1:08:38`, which is a time of day only in logs; `5:30 per km`."""
+_SECONDS = re.compile(r"\d\d:\d\d:(?!00)\d\d")
+_MAY_BE_DURATION = re.compile(rf"{_DURATION.pattern}|\d:\d\d(?! ?[ap]\.?m)")
+"""`1:25` beside times with seconds: minutes and seconds between two of them."""
 _FEW_CLOCKS, _FEW_DATES = 12, 2
 """Times of day and dates of results so few that another one takes the place of one of them. A date may be today's."""
 _MOST_MOMENTS = 32
@@ -54,7 +57,8 @@ def _displaced(
 ) -> Contradiction | None:
     """Return a date or a time that follows from none. `most`: the results have this many different ones at most."""
     prose = turn.prose
-    found = (one for one in read(prose.masked) if _DURATION.match(prose.masked, one.start) is None)
+    durations = _MAY_BE_DURATION if any(map(_SECONDS.search, turn.returned)) else _DURATION
+    found = (one for one in read(prose.masked) if durations.match(prose.masked, one.start) is None)
     stated = list(itertools.islice(found, _MOST_MOMENTS))
     returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
     if not 0 < len(returned) <= most:
@@ -71,7 +75,7 @@ def _displaced(
             or not (
                 returned <= listed
                 or _is_altered(strange[0], returned - listed)
-                or _is_only_date_left(stated, turn.returned)
+                or _is_only_one_left(stated, turn.returned, read)
             )
         ):
             return None
@@ -84,11 +88,17 @@ def _displaced(
     return None
 
 
-def _is_only_date_left(told: Sequence[Date | Clock], returned: Sequence[str]) -> bool:
-    """Return True if a reply has all dates of some results but one: "from 4 to 29 August", of 4 and 22 August."""
-    held = {date.given: date for text in returned for date in dates(text)}
-    days = [one for one in told if isinstance(one, Date)]
-    return sum(not any(date.agrees(one) for one in days) for date in held.values()) == 1 and bool(days)
+def _is_only_one_left(told: Sequence[Moment], returned: Sequence[str], read: Callable[[str], Iterator[Moment]]) -> bool:
+    """Return True if a reply has all dates of some results but one, "from 4 to 29 August" of 4 and 22 August, or two or
+    more of their times of day, and all but one.
+    """
+    held = {one.given: one for text in returned for one in read(text)}
+    missing = [one for one in held.values() if not any(_are_same(one, other) for other in told)]
+    return len(missing) == 1 and len(held) > (1 if isinstance(missing[0], Date) else 2)
+
+
+def _are_same(one: Date | Clock, other: Date | Clock) -> bool:
+    return one.agrees(other) if isinstance(one, Date) and isinstance(other, Date) else one.given == other.given
 
 
 def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:

@@ -35,7 +35,7 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
     told = values(turn.prose.masked)
     for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
         value, unit = one.value, one.value.unit
-        if unit is None or unit.dimension == "bytes" or value.ranges or max(map(abs, value.readings)) < _TELLING_NUMBER:
+        if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value):
             continue
         alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
         if alike and (currency := _other_currency(unit, turn)) is not None:
@@ -53,6 +53,10 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
             against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
             return Contradiction(*one.sentence.span, against)
     return None
+
+
+def _is_small(value: Value) -> bool:
+    return value.is_whole and max(map(abs, value.readings)) < _TELLING_NUMBER
 
 
 def _other_currency(unit: Unit, turn: Turn) -> Unit | None:

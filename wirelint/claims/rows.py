@@ -491,7 +491,11 @@ def _value_of_another(
         alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
         columns = {datum.column for datum in alike} - {"#"}
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
-        if not telling and abs(value.readings[0]) >= _TELLING and len({one.column for one in pool} - {"#"}) == 1:
+        if (
+            not telling
+            and abs(value.readings[0]) >= _TELLING
+            and len({one.column for one in (*own, *others)} - {"#"}) == 1
+        ):
             telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
         if columns and not related:
             same = (datum for datum in lacking if datum.column in columns)
