@@ -426,9 +426,9 @@ def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[
     pool = [datum for text in turn.results for datum in data(text)]
     for key, fact in lacking:
         unit = unit_of_key(key)
-        for one in said if unit is not None else ():
+        for one in said:
             value = one.value
-            if value.unit is None or unit is None or value.unit.dimension != unit.dimension or negates(one.sentence):
+            if unit is None or value.unit is None or value.unit.dimension != unit.dimension or negates(one.sentence):
                 continue
             if any(is_of_kind(value, datum.value) for datum in pool) or is_computed(value, pool):
                 continue

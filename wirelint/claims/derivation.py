@@ -22,7 +22,7 @@ from typing import NamedTuple
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, Unit, Value, clocks, dates, same, unit_of, values
+from wirelint.claims.values import LONGEST, Clock, Date, Unit, Value, clocks, dates, same, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.prose import CODE, QUOTE
@@ -104,7 +104,7 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
 
 def _cells(line: str, separator: str) -> list[str]:
     """Return the cells of a line. Those of CSV may be in quotes: `"Ames, Carol",5`."""
-    if separator in (",", ";") and '"' in line:
+    if separator in (",", ";") and '"' in line and len(line) <= LONGEST:  # `csv` refuses cells of 128 KB
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])]
     return [cell.strip() for cell in re.split(separator, line)]
 
