@@ -35,7 +35,7 @@ _WAIT, _QUIET, _POLL = 10.0, 2.0, 0.02
 
 
 class Process:
-    """A mitmdump in front of an upstream. Raises StartError.
+    """A mitmdump in front of an upstream. `url` waits until it listens; use nothing else before.
 
     `options` by name, with or without the prefix `wirelint_`: `fix="safe"`.
     """
@@ -50,8 +50,6 @@ class Process:
         captures: Path | None = None,
     ) -> None:
         self.upstream, self.captures = upstream, captures or folder / "captures"
-        self._before: set[Path] = set()
-        self._before.update(self.files())
         self._output = folder / "output.txt"
         folder.mkdir(parents=True, exist_ok=True)
         given = {"confdir": str(confdir), "wirelint_captures": str(self.captures)}
@@ -59,8 +57,12 @@ class Process:
         settings = [f"{name}={text}" for name, text in given.items()]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self._process = PrivateProxy([upstream], settings, self._output, environment=environment, cwd=cwd)
-        self.url = f"http://127.0.0.1:{self._process.start().bases[upstream]}"
-        """The URL of the proxy, without a path."""
+        self._process.launch()
+
+    @functools.cached_property
+    def url(self) -> str:
+        """The URL of the proxy, without a path. Raises StartError."""
+        return f"http://127.0.0.1:{self._process.start().bases[self.upstream]}"
 
     @property
     def alive(self) -> bool:
@@ -81,8 +83,7 @@ class Process:
 
     def files(self) -> list[Path]:
         """Return the files of exchanges that this process has written."""
-        found = sorted(self.captures.glob("*/exchanges.jsonl")) if self.captures.is_dir() else []
-        return [path for path in found if path not in self._before]
+        return sorted(path for run in self._process.runs for path in self.captures.glob(f"*{run}/exchanges.jsonl"))
 
     def lines(self) -> list[dict[str, Json]]:
         """Return the exchanges that were written, in the order in which they ended."""
@@ -104,13 +105,10 @@ class Proxy:
 
     def __init__(self, process: Process) -> None:
         self._process = process
+        self.url = process.url
+        """The base URL for clients, without a path: `f"{proxy.url}/v1"`."""
         process.settle(_QUIET)
         self._before, self._began = len(process.lines()), time.time()
-
-    @property
-    def url(self) -> str:
-        """The base URL for clients, without a path: `f"{proxy.url}/v1"`."""
-        return self._process.url
 
     @property
     def upstream(self) -> str:

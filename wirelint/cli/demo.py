@@ -63,17 +63,18 @@ def demo(captures: Path, vendor: bool) -> int:
                 console.print(
                     f"[dim]SDKs → mitmdump with wirelint,[/] {proxy.url} [dim]→ a faulty server,[/] {upstream.url}\n"
                 )
-                wrong = []
-                for played in _play(steps, proxy):
-                    step, saw, _ = played
-                    seen[step] = saw
-                    wrong += [] if _show(played, console) else [step]
-                files += proxy.files()
-            with start("repairs", fix="unsafe") as proxy:
-                console.print(f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n")
-                again = _play([step for step in steps if step.repaired], proxy)
-                wrong += [played[0] for played in again if not _show_repaired(played, console, seen[played[0]])]
-                files += proxy.files()
+                with start("repairs", fix="unsafe") as repairing:  # it starts while the steps run
+                    wrong = []
+                    for played in _play(steps, proxy):
+                        step, saw, _ = played
+                        seen[step] = saw
+                        wrong += [] if _show(played, console) else [step]
+                    console.print(
+                        f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n"
+                    )
+                    again = _play([step for step in steps if step.repaired], repairing)
+                    wrong += [played[0] for played in again if not _show_repaired(played, console, seen[played[0]])]
+                    files += [*proxy.files(), *repairing.files()]
     except MissingSdkError as error:
         raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
     except (StartError, OSError) as error:
@@ -93,10 +94,10 @@ def _play(steps: list[Step], proxy: Process) -> Iterator[_Played]:
 
 def _drive(steps: list[Step], proxy: Process) -> list[_Played]:
     """Run steps at the same time. Return each with a text of the result that its client got, and its exchanges."""
-    before = len(proxy.lines())
+    url, before = proxy.url, len(proxy.lines())
     pool = ThreadPoolExecutor(len(steps))
     try:
-        seen = list(pool.map(lambda step: drive(step, proxy.url), steps))
+        seen = list(pool.map(lambda step: drive(step, url), steps))
     finally:
         pool.shutdown(wait=False)  # after Ctrl-C the proxy ends, and with it what the clients wait for
     proxy.settle()

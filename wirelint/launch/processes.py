@@ -87,8 +87,8 @@ class PrivateProxy:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> Place:
-        """Start the process; return when it listens. Raises StartError."""
+    def launch(self) -> None:
+        """Start the process, and return at once."""
         log = self._log.open("ab") if self._log is not None else None
         try:
             # A separate session: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
@@ -106,6 +106,11 @@ class PrivateProxy:
             if log is not None:
                 log.close()
         threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+
+    def start(self) -> Place:
+        """Start the process unless it was launched; return when it listens. Raises StartError."""
+        if self._process is None:
+            self.launch()
         report = self._line(_START)
         if not report:
             self.stop(0)

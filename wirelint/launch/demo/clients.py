@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import tomllib
 from dataclasses import dataclass
@@ -55,6 +56,18 @@ def import_sdks() -> None:
             importlib.import_module(name)
 
 
+@functools.cache
+def _client(sdk: str, base_url: str) -> Any:
+    """Return one client for all steps, as agents have it: each new one reads the certificates of the system (0.1 s)."""
+    if sdk == "openai":
+        import openai
+
+        return openai.OpenAI(base_url=f"{base_url}/v1", api_key=_KEY, max_retries=0)
+    import anthropic
+
+    return anthropic.Anthropic(base_url=base_url, api_key=_KEY, max_retries=0)
+
+
 def drive(step: Step, base_url: str) -> str:
     """Run a step against a proxy. Return a short text of the result that the client got, or of the SDK's error."""
     try:
@@ -73,8 +86,7 @@ def drive(step: Step, base_url: str) -> str:
 
 
 def _openai(step: Step, base_url: str) -> tuple[str, list[str]]:
-    import openai
-
+    completions = _client("openai", base_url).chat.completions
     function = {"name": _SEARCH["name"], "description": _SEARCH["description"], "parameters": _SEARCH["schema"]}
     request: Any = {
         "model": step.model,
@@ -82,17 +94,17 @@ def _openai(step: Step, base_url: str) -> tuple[str, list[str]]:
         "tools": [{"type": "function", "function": function}],
         "stream": step.stream,
         "extra_headers": step.headers,
+        "timeout": step.patience,
         **({"stream_options": {"include_usage": True}} if step.stream else {}),
     }
-    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=_KEY, max_retries=0, timeout=step.patience) as client:
-        text, calls = _read_openai(client.chat.completions.create(**request), step.stream)
-        if step.mangles and calls:
-            for call in calls:
-                # Clients with a strict idea of ids keep only letters and digits.
-                call["id"] = "".join(filter(str.isalnum, call["id"]))
-            results = ({"role": "tool", "tool_call_id": call["id"], "content": "2 notes"} for call in calls)
-            request["messages"] += [{"role": "assistant", "content": text or None, "tool_calls": calls}, *results]
-            text, calls = _read_openai(client.chat.completions.create(**request), step.stream)
+    text, calls = _read_openai(completions.create(**request), step.stream)
+    if step.mangles and calls:
+        for call in calls:
+            # Clients with a strict idea of ids keep only letters and digits.
+            call["id"] = "".join(filter(str.isalnum, call["id"]))
+        results = ({"role": "tool", "tool_call_id": call["id"], "content": "2 notes"} for call in calls)
+        request["messages"] += [{"role": "assistant", "content": text or None, "tool_calls": calls}, *results]
+        text, calls = _read_openai(completions.create(**request), step.stream)
     return text, [call["function"]["name"] for call in calls]
 
 
@@ -119,8 +131,7 @@ def add_piece(calls: dict[int, Json], piece: Json) -> None:
 
 
 def _anthropic(step: Step, base_url: str) -> tuple[str, list[str]]:
-    import anthropic
-
+    messages = _client("anthropic", base_url).messages
     tool = {"name": _SEARCH["name"], "description": _SEARCH["description"], "input_schema": _SEARCH["schema"]}
     request: Any = {
         "model": step.model,
@@ -128,12 +139,12 @@ def _anthropic(step: Step, base_url: str) -> tuple[str, list[str]]:
         "messages": [{"role": "user", "content": _QUESTION}],
         "tools": [tool],
         "extra_headers": step.headers,
+        "timeout": step.patience,
     }
-    with anthropic.Anthropic(base_url=base_url, api_key=_KEY, max_retries=0, timeout=step.patience) as client:
-        if step.stream:
-            with client.messages.stream(**request) as stream:
-                message = stream.get_final_message()
-        else:
-            message = client.messages.create(**request)
+    if step.stream:
+        with messages.stream(**request) as stream:
+            message = stream.get_final_message()
+    else:
+        message = messages.create(**request)
     text = "".join(block.text for block in message.content if block.type == "text")
     return text, [block.name for block in message.content if block.type == "tool_use"]
