@@ -413,9 +413,7 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
         if (
             _is_cause(held[0])
             or given.has_news(sentence, names=False)
-            or not all(
-                is_said(one, turn.prose.masked, [*turn.told, *turn.results]) or is_computed(one, pool) for one in beside
-            )
+            or not all(is_said(one, turn.prose.masked, turn.texts) or is_computed(one, pool) for one in beside)
         ):
             return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
     return None
@@ -423,7 +421,7 @@ def filled_gaps(turn: Turn) -> Contradiction | None:
 
 def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[str, Fact]]) -> Contradiction | None:
     """Return "the water stands at 2.6 m" where the results have `"water_level_m": null`, and no other length."""
-    pool = [datum for text in turn.results for datum in data(text)]
+    pool = turn.numbers
     for key, fact in lacking:
         unit = unit_of_key(key)
         for one in said:
@@ -432,7 +430,7 @@ def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[
                 continue
             if any(is_of_kind(value, datum.value) for datum in pool) or is_computed(value, pool):
                 continue
-            if not is_said(value, turn.prose.masked, [*turn.told, *turn.results]):
+            if not is_said(value, turn.prose.masked, turn.texts):
                 return Contradiction(*one.sentence.span, f"the result has {key} = null: {fact.shown}")
     return None
 
@@ -492,7 +490,7 @@ def altered_codes(turn: Turn) -> Contradiction | None:
     if not unknown:
         return None
     returned = {one for other in good for one in _codes(other) if len(one) <= _LONGEST_CODE}
-    known = "\n".join([*turn.told, *turn.results]).casefold()
+    known = "\n".join(turn.texts).casefold()
     for one in unknown:
         alike = [other for other in returned if len(other) == len(one) and _form(other) == _form(one)]
         if sum(_form(other) == _form(one) for other in unknown) == 1:

@@ -15,6 +15,7 @@ from wirelint import lexicon
 from wirelint.apis.traits import is_raw
 from wirelint.claims.actions import Kind, bare
 from wirelint.claims.claims import Claim
+from wirelint.claims.derivation import Datum, data
 from wirelint.claims.toolkinds import Ability, abilities, ability, fits
 from wirelint.jsonvalues import decode_json
 from wirelint.model import (
@@ -360,7 +361,8 @@ class Fact:
 class Turn:
     """A reply, the calls that ran before it with their results, and the request: what the checks compare.
 
-    `good`: the results that are no errors. `returned`: their texts. `order`: the user's last message.
+    `good`: the results that are no errors. `returned`: their texts. `sent`: the arguments of the calls. `order`: the user's
+    last message.
     """
 
     def __init__(self, prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request) -> None:
@@ -368,6 +370,7 @@ class Turn:
         self.order = last_words(request)
         self.good = [fact for fact in known if not fact.outcome.error]
         self.returned = [fact.result.text for fact in self.good]
+        self.sent = [fact.arguments for fact in known]
 
     @cached_property
     def sentences(self) -> list[Sentence]:
@@ -384,6 +387,20 @@ class Turn:
     def results(self) -> list[str]:
         """The results of the whole conversation."""
         return [result.text for result in self.request.results]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The messages, arguments and results of the conversation."""
+        return [*self.told, *self.results]
+
+    @cached_property
+    def numbers(self) -> list[Datum]:
+        """The numbers of the results of the whole conversation."""
+        return [datum for text in self.results for datum in data(text)]
+
+    @cached_property
+    def returned_numbers(self) -> list[Datum]:
+        return [datum for text in self.returned for datum in data(text)]
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

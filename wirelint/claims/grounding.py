@@ -117,7 +117,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     said = stated(prose)
     if all(one.value.unit is None and is_said(one.value, prose.masked, results) for one in said):
         return None
-    pool = [datum for text in results for datum in data(text)]
+    pool = turn.numbers
     if len(pool) >= MOST_DATA:
         return None
     own = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]

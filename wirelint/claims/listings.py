@@ -91,7 +91,7 @@ class _Retold:
     def __init__(self, turn: Turn, text: str, table: Sequence[Row]) -> None:
         told = [*turn.told, *(other for other in turn.results if other != text)]
         self._elsewhere = told
-        self._given = GivenDates([*turn.told, *turn.results])
+        self._given = GivenDates(turn.texts)
         self._minutes = GivenDates(told)
         self.is_too_long = self._given.are_too_many
         self._words: list[tuple[str, str, str]] = []
@@ -180,10 +180,7 @@ def wrong_total(turn: Turn) -> Contradiction | None:
     text, prose = turn.prose.masked, turn.prose
     if _PHRASES["adjusted"].search(text):
         return None
-    known = [datum for other in turn.results for datum in data(other)]
-    known += [
-        as_datum(value) for other in (turn.order, *(fact.arguments for fact in turn.known)) for value in values(other)
-    ]
+    known = [*turn.numbers, *(as_datum(value) for other in (turn.order, *turn.sent) for value in values(other))]
     stated = [one for one in without_moments(text) if not one.ranges][:MOST_STATED]
     named = _cells_of_named_rows(turn)
     spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
@@ -270,7 +267,7 @@ def wrong_cells(turn: Turn) -> Contradiction | None:
     if not 0 < len(known) <= MOST_ROWS:
         return None
     lines = list(TABLE_LINE.finditer(turn.prose.text))
-    texts = [turn.order, *(fact.arguments for fact in turn.known)]
+    texts = [turn.order, *turn.sent]
     heads = [words_in(cell) for cell in lines[0][0].split("|")] if len(lines) > _HEAD else []
     keys = {key: words_in(" ".join(name_words(key))) for row in known for key in row.cells}
     columns = {place: key for place, head in enumerate(heads) for key, words in keys.items() if head and head == words}
@@ -313,7 +310,7 @@ def added_rows(turn: Turn) -> Contradiction | None:
         del lines[rule - 1 : rule + 1]  # the heading of a table
     if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order) or _PHRASES["plans"].search(turn.order):
         return None
-    known = "\n".join([*turn.told, *turn.results]).casefold()
+    known = "\n".join(turn.texts).casefold()
     leads = [_LEAD.match(line["item"].lstrip("*_`[ ")) for line in lines]
     names = [_NAME.findall(lead[0].casefold()) if lead is not None else [] for lead in leads]
     for table in (table for text in turn.returned for table in tables(text)):
@@ -345,7 +342,7 @@ def added_rows(turn: Turn) -> Contradiction | None:
 def _follows_from(turn: Turn, item: str) -> bool:
     """Return True if an item has values, and all of them follow from the results: "Together 59.1 kg"."""
     told = [value for value in without_moments(item) if is_telling(value, item)]
-    pool = [datum for text in turn.returned for datum in data(text)] if told else []
+    pool = turn.returned_numbers if told else []
     return bool(told) and all(derived_from(value, pool) or is_computed(value, pool) for value in told)
 
 
@@ -396,9 +393,9 @@ def added_items(turn: Turn) -> Contradiction | None:
     if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
         return None
     forms = {_numbers(line["item"]) for line in retold}
-    given = returned.union(*map(_tokens, [*turn.told, *turn.results]))
-    pool = [datum for text in turn.returned for datum in data(text)]
-    given_dates = GivenDates([*turn.told, *turn.results])
+    given = returned.union(*map(_tokens, turn.texts))
+    pool = turn.returned_numbers
+    given_dates = GivenDates(turn.texts)
     for line in lines if len(pool) < MOST_DATA else ():
         tokens = _tokens(line["item"])
         # One number alone, as in a plan or a recipe, may be the model's own.
@@ -418,7 +415,7 @@ def added_names(turn: Turn) -> Contradiction | None:
     The name is that of a thing, with a sign or a capital within, so that it is no heading such as "Total".
     """
     found = list(_MARKED_ITEM.finditer(turn.prose.text))
-    known = "\n".join([*turn.told, *turn.results]).casefold() if len(found) >= _FEWEST_ITEMS else ""
+    known = "\n".join(turn.texts).casefold() if len(found) >= _FEWEST_ITEMS else ""
     unknown = [one for one in found if one["name"].casefold() not in known]
     if not known or len(unknown) != 1 or asks_for_text(turn.order) or not _THING.fullmatch(unknown[0]["name"]):
         return None

@@ -34,7 +34,7 @@ _MOST_MOMENTS = 32
 
 def displaced_moments(turn: Turn) -> Contradiction | None:
     """Return a date or a time of day of a reply if results give other ones, of which the reply has none."""
-    texts = [*turn.told, *turn.results]
+    texts = turn.texts
     known = [clock for text in texts for clock in clocks(text)]
     given = GivenDates(texts)
 
@@ -199,7 +199,7 @@ def wrong_weekday(turn: Turn) -> Contradiction | None:
                 continue
             day = names[beside[0][0].casefold()]
             if day == whole.weekday or any(
-                names[one.casefold()] == day for other in (*turn.told, *turn.results) for one in pattern.findall(other)
+                names[one.casefold()] == day for other in turn.texts for one in pattern.findall(other)
             ):
                 continue
             shown = text[beside[0].start() : beside[0].end()]

@@ -31,7 +31,7 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
 
     Units of bytes are not compared: a kilobyte may be 1000 or 1024 of them.
     """
-    pool = [datum for text in turn.results for datum in data(text)]
+    pool = turn.numbers
     told = values(turn.prose.masked)
     for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
         value, unit = one.value, one.value.unit
@@ -90,12 +90,8 @@ def other_amount(turn: Turn) -> Contradiction | None:
     """Return a number beside all words of a key of two or more that is not its number: "13 trucks are waiting" where
     `"trucks_waiting": 31`.
     """
-    pool = [datum for text in turn.results for datum in data(text)]
-    own = [
-        (datum, particulars(" ".join(name_words(datum.column))))
-        for fact in turn.good
-        for datum in data(fact.result.text)
-    ]
+    pool = turn.numbers
+    own = [(datum, particulars(" ".join(name_words(datum.column)))) for datum in turn.returned_numbers]
     keys = [(datum, words) for datum, words in own if len(words) > 1 and datum.value.unit is None]
     said = stated(turn.prose) if keys and len(pool) < MOST_DATA else []
     told = values(turn.prose.masked)
@@ -133,11 +129,11 @@ def substituted(turn: Turn) -> Contradiction | None:
     The reply tells two or more other numbers of the record as they are. Numbers below ten may be told in words.
     """
     text = turn.prose.masked
-    pool = [datum for other in turn.results for datum in data(other)]
+    pool = turn.numbers
     told = without_moments(text)
     if len(pool) >= MOST_DATA or not 2 < len(told) <= MOST_STATED or is_unseen(turn.request):
         return None
-    known = [*pool, *(as_datum(value) for other in (turn.order, *_sent(turn)) for value in values(other))]
+    known = [*pool, *(as_datum(value) for other in (turn.order, *turn.sent) for value in values(other))]
     new = [one for one in told if not derived_from(one, known) and not is_said(one, text, turn.told)]
     steps = [*known, *(as_datum(one) for one in told if is_computed(one, known))]
     new = [one for one in new if not is_computed(one, steps) and not one.ranges and not is_bound(one, text)]
@@ -154,10 +150,6 @@ def substituted(turn: Turn) -> Contradiction | None:
                 against = f"{shown!r} is in no result: {datum.place} = {datum.value.shown} is left out"
                 return Contradiction(*sentence.span, against)
     return None
-
-
-def _sent(turn: Turn) -> list[str]:
-    return [fact.arguments for fact in turn.known]
 
 
 def _names(column: str) -> bool:
@@ -182,7 +174,7 @@ def other_version(turn: Turn) -> Contradiction | None:
     """Return the only version of a reply that no text has, if it leaves out one of a result: `4.12.2` for `4.2.11`."""
     told = [*_VERSION.finditer(turn.prose.text)]
     held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
-    unknown = [one for one in told if not any(one[0] in text for text in (*turn.told, *turn.results))]
+    unknown = [one for one in told if not any(one[0] in text for text in turn.texts)]
     left = held - {one[0] for one in told}
     if not left or len({one[0] for one in unknown}) != 1 or (len(told) > 1 and len(left) == len(held)):
         return None

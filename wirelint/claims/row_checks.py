@@ -49,7 +49,7 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 continue
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table))
             found = (
-                invented_name(prose, table, [*turn.told, *turn.results])
+                invented_name(prose, table, turn.texts)
                 or _all_alike(prose, table)
                 or _mixed(prose, parts)
                 or _listed_alike(prose, parts)

@@ -372,7 +372,7 @@ def wrong_clause(
     """Return a clause that contradicts its row of a result. `by_key`: the rows are fields, named by their keys."""
     if not clauses:
         return None
-    everywhere = GivenDates([*turn.told, *turn.results])
+    everywhere = GivenDates(turn.texts)
     given = everywhere if by_key else GivenDates(turn.told)
     asked = [as_datum(value) for value in values(turn.order)]
     asked += [datum for other in good for datum in data(other)] if len(good) > 1 else []

@@ -196,7 +196,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
             told = not isinstance(cell, bool) and pattern_of((pair, side)).search(prose.text)
             if pair != _OUTCOMES and len(sides[pair]) == 1 and not told:
                 found.append((key, cell, pattern_of((pair, 1 - side))))
-    subject = particulars(f"{turn.order} {' '.join(fact.arguments for fact in turn.known)}")
+    subject = particulars(f"{turn.order} {' '.join(turn.sent)}")
     for key, cell, opposite in found:
         for sentence in statements(prose):
             against = opposite_state(sentence.masked, {key: cell})
