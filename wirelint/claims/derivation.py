@@ -261,7 +261,7 @@ def equals(value: Value, datum: Value) -> bool:
 
 def is_computed(value: Value, known: Sequence[Datum]) -> bool:
     """Return True if a value is a sum, a mean, a difference, a product or a ratio of data, or counts them."""
-    if value.unit is not None and value.unit.dimension == "percent":
+    if is_percentage(value):
         ratios = [abs(ratio) for ratio in _percentages(known)]
         return any(same(abs(goal), ratio, value.tolerance) for goal in value.amounts() for ratio in ratios)
     factors = (1.0, *_BINARY) if value.unit is not None and value.unit.dimension == "bytes" else (1.0,)
@@ -283,7 +283,7 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
     converted = (datum.value.unit not in (None, value.unit) for datum in kind)
     exact = step / 2 if any(converted) or any(datum.value.tolerance < step for datum in kind) else 0.0
     for column in {datum.column for datum in kind} | {None}:
-        own = [_amount_for(value, datum) for datum in kind if column in (None, datum.column)]
+        own = [amount_for(value, datum) for datum in kind if column in (None, datum.column)]
         whole = (sum(own), float(len(own)), max(own) - min(own)) if len(own) > 1 else ()
         if any(same(goal, one, exact) for one in whole) or (whole and same(goal, sum(own) / len(own), step / 2)):
             return True
@@ -296,11 +296,25 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
             and _is_sum_of_some(goal, own, exact, 3 if column is not None else 2)
         ):
             return True
-    if _is_near(abs(goal), _sums(tuple(_amount_for(value, datum) for datum in kind[:_FEW])), exact):
+    if _is_near(abs(goal), _sums(tuple(amount_for(value, datum) for datum in kind[:_FEW])), exact):
+        return True
+    if any(
+        same(abs(goal), abs(amount_for(value, datum) * factor), step / 2) for datum in kind for factor in _shares(known)
+    ):
         return True
     if value.unit is None or value.unit.dimension in MONEY:
         return _is_near(goal, _products(tuple(datum.value.readings[0] for datum in known[:_FEW])), step / 2)
     return False
+
+
+def _shares(known: Iterable[Datum]) -> Iterator[float]:
+    """Yield the factors that percentages stand for: 0.15, 0.85 and 1.15 of `"discount_pct": 15`."""
+    for share in (datum.value.readings[0] / 100 for datum in known if is_percentage(datum.value)):
+        yield from (share, 1 - share, 1 + share)
+
+
+def is_percentage(value: Value) -> bool:
+    return value.unit is not None and value.unit.dimension == "percent"
 
 
 @lru_cache(maxsize=64)
@@ -330,7 +344,7 @@ def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float, least: 
     return any(same(goal, sum(part), exact) for part in parts)
 
 
-def _amount_for(value: Value, datum: Datum) -> float:
+def amount_for(value: Value, datum: Datum) -> float:
     """Return the amount of a datum in the first unit of a value's dimension."""
     unit = datum.value.unit or value.unit
     reading = datum.value.readings[0]

@@ -128,7 +128,7 @@ def displaced(turn: Turn) -> Contradiction | None:
         for one in said
         if not derived_from(one.value, pool)
         and (
-            not _is_interval(one.value, results)
+            not is_interval(one.value, results)
             or any(_is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
         )
     ]
@@ -238,7 +238,7 @@ def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]
     return steps
 
 
-def _is_interval(value: Value, texts: Iterable[str]) -> bool:
+def is_interval(value: Value, texts: Iterable[str]) -> bool:
     """Return True if a value may be the time between two dates or times of day in some texts."""
     if value.unit is None or value.unit.dimension != "time":
         return False
@@ -747,7 +747,7 @@ class Given:
     def _follows(self, value: Value) -> bool:
         if is_said(value, self._prose.masked, self._texts) or any(equals(value, one.value) for one in self._data):
             return True
-        if _is_interval(value, self._texts):
+        if is_interval(value, self._texts):
             return True
         if any(simple_ratio(value, datum.value, 1) in range(2, _MULTIPLE) for datum in self._data):
             return True  # "five lunches at €4.20 come to €21.00"

@@ -26,7 +26,7 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import MOST_STATED, is_telling, statements
+from wirelint.claims.grounding import MOST_STATED, is_interval, is_telling, statements
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
@@ -91,6 +91,7 @@ class _Retold:
     def __init__(self, turn: Turn, text: str, table: Sequence[Row]) -> None:
         told = [*turn.told, *(other for other in turn.results if other != text)]
         self._elsewhere = told
+        self._texts = turn.texts
         self._given = GivenDates(turn.texts)
         self._minutes = GivenDates(told)
         self.is_too_long = self._given.are_too_many
@@ -134,8 +135,10 @@ class _Retold:
             if value.ranges or not is_telling(value, line) or derived_from(value, self._outside):
                 continue
             shown = line[value.start : value.end]
+            age = is_interval(value, self._texts)  # of 6 days between two dates, no bare 6 is the source
             for place, own in self._numbers.items():
-                if columns := {datum.column for datum in own if equals(value, datum.value)}:
+                alike = [datum for datum in own if datum.value.unit or not age]
+                if columns := {datum.column for datum in alike if equals(value, datum.value)}:
                     found.setdefault(shown, {}).setdefault(place, set()).update(columns)
             for place, own in self._numbers.items() if shown in found else ():
                 if is_computed(value, own):

@@ -36,6 +36,7 @@ from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
 _CLAUSE = re.compile(r"[^;；\n]+")
+_RANGE = re.compile(r"\s?[-–—~〜]\s?")
 
 
 def misplaced(turn: Turn) -> Contradiction | None:
@@ -118,10 +119,14 @@ def _pieces(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iter
 def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     """Return a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
 
-    Each column is in the clause with one row. With several values the clause is a list of rows.
+    Each column is in the clause with one row. With several values the clause is a list of rows. From the end of one
+    row to the beginning of the next is neither: `14:30~15:30 is free`.
     """
     for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
         found = _of_one_row_each(found)
+        ends = sorted(span for span, _, _ in found)
+        if any(_RANGE.fullmatch(prose.text[one[1] : other[0]]) for one, other in itertools.pairwise(ends)):
+            continue
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
         if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
             continue

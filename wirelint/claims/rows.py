@@ -26,6 +26,7 @@ from wirelint.claims.derivation import (
     STOP,
     Datum,
     GivenDates,
+    amount_for,
     as_datum,
     data,
     derived_from,
@@ -33,6 +34,7 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_computed,
     is_of_kind,
+    is_percentage,
     is_said,
     simple_ratio,
     spans_of,
@@ -42,6 +44,7 @@ from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
+    is_interval,
     is_price_per,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
@@ -479,7 +482,7 @@ def _value_of_another(
             or is_price_per(value, clause.text)
             or is_bound(value, clause.text)
             or derived_from(value, own)
-            or is_computed(value, [*own, *beside])
+            or is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
             or _is_left(value, [*own, *beside], asked)
             or not portions.isdisjoint(_ratios([value], own))
         ):
@@ -489,6 +492,8 @@ def _value_of_another(
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
         shown = clause.text[value.start : value.end]
         alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
+        if is_interval(value, [text]):  # of 6 days between two dates, no bare 6 is the source
+            alike = [datum for datum in alike if datum.value.unit is not None]
         columns = {datum.column for datum in alike} - {"#"}
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
         if (
@@ -561,12 +566,11 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
 
 
 def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
-    """Return True if a value is what a datum is more or less than a number of the user: "9.5 kg are left"."""
-    terms = [one for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
-    own = [one for one in own if one.value.unit is None or is_of_kind(value, one.value)]
-    pairs = ((mine.value, one.value) for mine in own for one in terms)
-    goal = abs(value.readings[0])
-    return any(same(goal, abs(mine.readings[0] - one.readings[0]), value.step / 2) for mine, one in pairs)
+    """Return True if a value is what a datum is more or less than another number: "9.5 kg are left", "80 cm too long"."""
+    mine = [amount_for(value, one) for one in own if one.value.unit is None or is_of_kind(value, one.value)]
+    terms = [amount_for(value, one) for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
+    goal, step = abs(next(value.amounts())), value.tolerance / 2
+    return any(same(goal, abs(amount - term), step) for amount in mine for term in terms)
 
 
 def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
