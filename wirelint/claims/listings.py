@@ -195,12 +195,17 @@ def wrong_total(turn: Turn) -> Contradiction | None:
                 text[max(start, value.start - _BEFORE_TOTAL) : value.start].rpartition("\n")[2],
                 text[value.end : value.end + _BEHIND_TOTAL].partition("\n")[0],
             )
-            heads = text[start:end].rstrip("* ").endswith((":", "："))  # "You spent €262 on:", and the list
+            # "You spent €262 on:", and the list; "you owe €95: €48 for judo and €47 for theatre"
+            heads = text[start:end].rstrip("* ").endswith((":", "：")) or _HEADS.match(text, value.end)
             if not (heads or any(map(_PHRASES["total"].search, near))) or is_said(value, text, turn.told):
                 continue
             others = [one for one in stated if one is not value]
             parts = _parts(value, others, known) or named
-            pool = [*known, *(as_datum(one) for one in others if not derived_from(one, known))]
+            # What comes later may be computed from the wrong total.
+            pool = [
+                *known,
+                *(as_datum(one) for one in others if one.start < value.start and not derived_from(one, known)),
+            ]
             if value.unit is None:
                 pool = [one._replace(value=one.value._replace(unit=None)) for one in pool]
             if not parts or _is_sum_of_told(value, others):
@@ -224,6 +229,7 @@ def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
     return any(same(abs(goal), one, 0.0 if exact else value.step) for goal in value.readings for one in sums)
 
 
+_HEADS = re.compile(r"[*_]{0,2}\s?[:：=]")
 _MOST_SUMMED = 12
 _FEW_AMOUNTS, _MOST_OF_ONE = 3, 9
 
