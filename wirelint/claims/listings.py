@@ -229,7 +229,7 @@ def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
     return any(same(abs(goal), one, 0.0 if exact else value.step) for goal in value.readings for one in sums)
 
 
-_HEADS = re.compile(r"[*_]{0,2}\s?[:：=]")
+_HEADS = re.compile(r"[*_]{0,2}\s?[:：]")
 _MOST_SUMMED = 12
 _FEW_AMOUNTS, _MOST_OF_ONE = 3, 9
 
