@@ -86,9 +86,10 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     """Return the cells of each line of a table with its number: `plan,count`, or columns that blanks align.
 
     The first line is the heading. Lines before it, of a title, and one after the table do not count, nor do lines without
-    letters and digits, as below a heading.
+    letters and digits, as below a heading, and comments below it: `# heater set to 48F`.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
+    lines = [*lines[:1], *(one for one in lines[1:] if not one[1].startswith("# "))]
     if not 2 < len(lines) <= MOST_ROWS:
         return []
     for separator in _SEPARATORS:
@@ -132,7 +133,7 @@ def _aligned(lines: Sequence[str]) -> list[list[str]]:
 
 MOST_ROWS = 60
 _MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 3, 200, 3
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+_LETTER_OR_DIGIT, _LETTER = re.compile(r"[^\W_]"), re.compile(r"[^\W\d_]")
 _SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 
 
@@ -190,7 +191,7 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
 
 
 def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: Unit | None) -> Datum:
-    key = next((part for part in reversed(path) if not part.isdigit()), "")
+    key = next((part for part in reversed(path) if _LETTER.search(part)), "")  # `2026-07` is a row
     unit = unit_of_key(key) or stated
     return Datum(_amount(number, unit), row | _key_words(path), _pointer(path), key)
 

@@ -150,7 +150,7 @@ def displaced(turn: Turn) -> Contradiction | None:
     for one in free:
         if (
             one in scaled
-            or is_price_per(one.value, prose.masked)
+            or is_per_unit(one.value, prose.masked)
             or _PHRASES["apart"].match(prose.masked, one.value.end)
             or _is_total(one, possible)
         ):
@@ -189,12 +189,12 @@ def displaced(turn: Turn) -> Contradiction | None:
     return None
 
 
-def is_price_per(value: Value, text: str) -> bool:
-    """Return True for an amount for a unit: `110 kr/kg`, which may come of 82.50 kr for 750 g."""
-    return value.unit is not None and value.unit.dimension in MONEY and _PER.match(text, value.end) is not None
+def is_per_unit(value: Value, text: str) -> bool:
+    """Return True for an amount for a unit: `110 kr/kg`, which may come of 82.50 kr for 750 g, or "9.5 l per 100 km"."""
+    return value.unit is not None and _PER.match(text, value.end) is not None
 
 
-_PER = re.compile(r" ?/ ?[^\W\d_]")
+_PER = re.compile(r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b")
 _FEW_PARTS = 8
 """Values of a reply of which the sums of all parts are compared."""
 
@@ -230,7 +230,9 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
 def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> list[tuple[Stated, Datum]]:
     """Return the values that follow from data or from earlier ones of them: 400 is what 3,650 is more than 3,250."""
     steps: list[tuple[Stated, Datum]] = []
-    for one in said:
+    for one in [*said, *said]:  # twice, since a value may stand before what it was computed from
+        if any(one is other for other, _ in steps):
+            continue
         known = [*pool, *(step for _, step in steps)]
         if is_computed(one.value, known) or _is_rate(one, said, known, given):
             readings = (one.value._replace(readings=(reading,)) for reading in one.value.readings)

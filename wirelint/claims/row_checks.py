@@ -57,7 +57,7 @@ def misplaced(turn: Turn) -> Contradiction | None:
                 or _stated_in_turn(prose, parts, table)
                 or _exchanged(prose, text, parts)
                 or _exchanged_times(prose, parts)
-                or wrong_clause(turn, good, text, table, list(clauses_of(prose, parts)))
+                or wrong_clause(turn, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
                 return found
@@ -66,7 +66,7 @@ def misplaced(turn: Turn) -> Contradiction | None:
         if found := _exchanged(prose, text, parts):
             return found
         clauses = list(clauses_behind(prose, parts))
-        if found := wrong_clause(turn, good, text, fields, clauses, by_key=True):
+        if found := wrong_clause(turn, text, fields, clauses, by_key=True):
             return found
     return None
 

@@ -45,7 +45,7 @@ from wirelint.claims.grounding import (
     is_about_this_case,
     is_bound,
     is_interval,
-    is_price_per,
+    is_per_unit,
 )
 from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -365,7 +365,6 @@ def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tup
 
 def wrong_clause(
     turn: Turn,
-    good: Sequence[str],
     text: str,
     table: Sequence[Row],
     clauses: Sequence[Clause],
@@ -377,8 +376,8 @@ def wrong_clause(
         return None
     everywhere = GivenDates(turn.texts)
     given = everywhere if by_key else GivenDates(turn.told)
-    asked = [as_datum(value) for value in values(turn.order)]
-    asked += [datum for other in good for datum in data(other)] if len(good) > 1 else []
+    others = (other for other in turn.results if other != text)
+    asked = [*(as_datum(value) for value in values(turn.order)), *(datum for other in others for datum in data(other))]
     elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
     forms = {  # what follows the values of a column: `件` of `有 38 件`
         (datum.column, form)
@@ -479,8 +478,9 @@ def _value_of_another(
                 return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
         if (
             value.ranges
-            or is_price_per(value, clause.text)
+            or is_per_unit(value, clause.text)
             or is_bound(value, clause.text)
+            or _PHRASES["apart"].match(clause.text, value.end)
             or derived_from(value, own)
             or is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
             or _is_left(value, [*own, *beside], asked)
@@ -512,7 +512,7 @@ def _value_of_another(
         # Its unit may be in a language that is not known: `кВт·год`.
         units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
         forms_of_it = [value._replace(unit=unit) for unit in units]
-        columns_of_it = [pool] if sole else list(_columns_of(own, pool))
+        columns_of_it = [[*pool, *asked]] if sole else list(_columns_of(own, pool))
         if any(is_computed(one, known) for known in columns_of_it for one in forms_of_it):
             continue
         form = _form(value, clause.text)

@@ -54,7 +54,9 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
     words = last_words(request)
     if not words or len(words) > LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
         return None
-    if is_unseen(request) or asks_about_calls(request) or _PHRASES["asks_meaning"].search(words):
+    if is_unseen(request) or asks_about_calls(request):
+        return None
+    if _PHRASES["asks_meaning"].search(words) or _PHRASES["forbids"].search(words):
         return None
     if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
         return None
