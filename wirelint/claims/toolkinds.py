@@ -27,6 +27,9 @@ _NOUNS_TOO = frozenset(_PHRASES.words("nouns_too"))
 _ELSEWHERE = {bare(_PHRASES["parts"].sub("", word)): kinds for word, kinds in ELSEWHERE[0].items()}
 _ELSEWHERE |= {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
 _ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in table.items() if len(word) > 1}
+for _key, _table in (("elsewhere", _ELSEWHERE), ("elsewhere_cjk", _ELSEWHERE_CJK)):
+    for _kind, _verbs in _PHRASES.table(_key).items():
+        _table |= {_verb: frozenset({_kind, *_table.get(_verb, ())}) for _verb in _verbs.split()}
 _OPENING_CJK = 12
 _FITTING: Mapping[Kind, frozenset[Kind]] = {kind: frozenset(kinds) for kind, kinds in _PHRASES.table("fitting").items()}
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
