@@ -12,7 +12,7 @@ from textwrap import indent
 import pytest
 
 from tests.build import chunk, exchange, read, sse
-from tests.fixes.drive import deliver
+from tests.fixes.drive import run
 from tests.test_registry import draft
 from wirelint.cli import main
 from wirelint.engine import Engine
@@ -70,8 +70,8 @@ def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, ra
 
     assert mend_request(head, body, [rule], Ledger(), permit).body is body
     assert answer_request(head, [rule], Ledger(), permit).answer is None
-    assert deliver(RECORD, [rule])[0] == STREAM
-    assert deliver(RECORD, [rule], cuts=range(1, len(STREAM)))[0] == STREAM
+    assert run(RECORD, [rule]).delivered == STREAM
+    assert run(RECORD, [rule], cuts=range(1, len(STREAM))).delivered == STREAM
     told: list[str] = []
     findings = Engine([rule], report=lambda name, _: told.append(name)).check(made)
     assert told == (["odd-reply"] if "check" in method else [])
@@ -87,7 +87,7 @@ def test_a_rule_may_give_several_rewriters(tmp_path: Path) -> None:
         "        return [event._replace(text=event.text * 2) if hasattr(event, 'text') else event]\n\n"
         "    def release(self):\n        return ()\n"
     )
-    assert deliver(RECORD, [_load_file(path, own=True)])[0].count(b"Yes.") == 4
+    assert run(RECORD, [_load_file(path, own=True)]).delivered.count(b"Yes.") == 4
 
 
 def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

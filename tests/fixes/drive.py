@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,21 +26,67 @@ SAFE = FixPolicy("safe")
 
 @dataclass(frozen=True)
 class Result:
-    """`pieces` are what the client got, one entry a piece; `after` is the exchange as the client has it."""
+    """A reply after its repair. `pieces` are what the client got, one entry a piece.
 
+    The exchanges, and what is found in them, are made when a test first asks for them: they cost most of its time.
+    """
+
+    passage: _Passage
     pieces: tuple[bytes, ...]
-    repairs: tuple[AppliedFix, ...]
-    before: Exchange
-    after: Exchange
-    findings: tuple[Finding, ...]
-    left: tuple[Finding, ...]
-    notes: tuple[str, ...]
-    faults: tuple[Finding, ...]
-    changed: bool
+    rewriting: ReplyStream | None
 
     @property
     def delivered(self) -> bytes:
         return b"".join(self.pieces)
+
+    @property
+    def repairs(self) -> tuple[AppliedFix, ...]:
+        return tuple(self.rewriting.repairs) if self.rewriting is not None else ()
+
+    @property
+    def sent(self) -> tuple[bytes, tuple[AppliedFix, ...]]:
+        return self.delivered, self.repairs
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.rewriting.notes) if self.rewriting is not None else ()
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        return tuple(self.rewriting.faults) if self.rewriting is not None else ()
+
+    @property
+    def changed(self) -> bool:
+        return self.rewriting is not None and self.rewriting.changed
+
+    @functools.cached_property
+    def before(self) -> Exchange:
+        return some(replay(self.passage.record))
+
+    @functools.cached_property
+    def after(self) -> Exchange:
+        """The exchange as the client has it."""
+        return some(replay(dataclasses.replace(self.passage.record, response_body=self.delivered)))
+
+    @functools.cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.passage.check(self.before)
+
+    @functools.cached_property
+    def left(self) -> tuple[Finding, ...]:
+        return self.passage.check(self.after)
+
+    @property
+    def choice(self) -> Choice:
+        """The one candidate of the reply after its repair; an empty one if there is none."""
+        choices = self.after.reply.choices if self.after.reply is not None else ()
+        assert len(choices) < 2
+        return choices[0] if choices else Choice(0, (), None, "")
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        calls = [(call.name, call.arguments.value) for call in self.choice.calls]
+        return self.choice.text, self.choice.reasoning, calls, self.choice.finish_reason
 
 
 Case = Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record]
@@ -66,66 +113,16 @@ def run(
 
     `rules` are names or codes (none: all), or rules themselves.
     """
-    passed = _Passage(case, rules)
-    pieces, rewriting = passed.send(permit, **how)
-    before = replay(passed.record)
-    assert before is not None, "of no known API"
-    after_record = dataclasses.replace(passed.record, response_body=b"".join(pieces))
-    after = some(replay(after_record))
-    return Result(
-        pieces=tuple(pieces),
-        repairs=tuple(rewriting.repairs) if rewriting is not None else (),
-        before=before,
-        after=after,
-        findings=_check(before, passed.ledger, passed.rules),
-        left=_check(after, passed.ledger, passed.rules),
-        notes=tuple(rewriting.notes) if rewriting is not None else (),
-        faults=tuple(rewriting.faults) if rewriting is not None else (),
-        changed=rewriting is not None and rewriting.changed,
-    )
-
-
-def deliver(
-    case: Case, rules: Sequence[str] | Sequence[Rule] = (), permit: FixPolicy = UNSAFE, **how: Unpack[How]
-) -> tuple[bytes, tuple[AppliedFix, ...]]:
-    """What `run` delivers and the repairs, without judging the reply before and after, which costs most of its time."""
-    pieces, rewriting = _Passage(case, rules).send(permit, **how)
-    return b"".join(pieces), tuple(rewriting.repairs) if rewriting is not None else ()
-
-
-@dataclass(frozen=True)
-class Passed:
-    """A reply after its repair, as a client reads it."""
-
-    choice: Choice
-    changed: bool
-    repairs: tuple[AppliedFix, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def said(self) -> tuple[object, ...]:
-        calls = [(call.name, call.arguments.value) for call in self.choice.calls]
-        return self.choice.text, self.choice.reasoning, calls, self.choice.finish_reason
-
-
-def send(
-    case: Case, rules: Sequence[str], permit: FixPolicy = UNSAFE, *, complete: bool = True, drop: int = 0
-) -> Passed:
-    """Repair a reply of one candidate, without checking it. `drop`: number of last events to leave out."""
     passage = _Passage(case, rules)
-    if drop:
-        events = (passage.record.response_body or b"").split(b"\n\n")[: -1 - drop]
-        passage.record = dataclasses.replace(passage.record, response_body=b"\n\n".join([*events, b""]))
-    pieces, rewriting = passage.send(permit, complete=complete)
-    reply = some(replay(dataclasses.replace(passage.record, response_body=b"".join(pieces)))).reply
-    choices = reply.choices if reply is not None else ()
-    assert len(choices) < 2
-    return Passed(
-        choices[0] if choices else Choice(0, (), None, ""),
-        rewriting is not None and rewriting.changed,
-        tuple(rewriting.repairs) if rewriting is not None else (),
-        tuple(rewriting.notes) if rewriting is not None else (),
-    )
+    pieces, rewriting = passage.send(permit, **how)
+    return Result(passage, tuple(pieces), rewriting)
+
+
+def without_end(record: Mapping[str, Any], drop: int = 2) -> Record:
+    """A record whose stream ends before its last `drop` events."""
+    made = as_record(record)
+    events = (made.response_body or b"").split(b"\n\n")[: -1 - drop]
+    return dataclasses.replace(made, response_body=b"\n\n".join([*events, b""]))
 
 
 class _Passage:
@@ -168,16 +165,15 @@ class _Passage:
             pieces += rewriting.end() if complete else rewriting.flush()
         return pieces, rewriting
 
+    def check(self, exchange: Exchange) -> tuple[Finding, ...]:
+        """Findings, without the ledger taking the exchange in."""
+        engine, channel = Engine(self.rules, self.ledger), channel_of(exchange.api)
+        found = (f for rule in self.rules if channel in rule.channels for f in engine.run(rule, exchange))
+        return tuple(sorted(found, key=lambda f: (f.event or 0, f.code)))
+
 
 def open_session(record: Record) -> Session:
     session = begin(record)
     assert session is not None, "a request of no known API"
     respond(session, record)
     return session
-
-
-def _check(exchange: Exchange, ledger: Ledger, rules: Sequence[Any]) -> tuple[Finding, ...]:
-    """Findings, without the ledger taking the exchange in."""
-    engine, channel = Engine(rules, ledger), channel_of(exchange.api)
-    found = (f for rule in rules if channel in rule.channels for f in engine.run(rule, exchange))
-    return tuple(sorted(found, key=lambda f: (f.event or 0, f.code)))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.build import as_record, some
 from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
-from tests.selection import in_batches
+from tests.selection import in_batches, rotated
 from wirelint.fix import MOST_HELD, FixPolicy
 from wirelint.model import ToolCall
 
@@ -56,10 +56,9 @@ def test_arguments_of_a_whole_body_are_fixed(shape: Mapping[str, Any]) -> None:
     _expect(whole(shape["came"]), shape)
 
 
-@pytest.mark.parametrize("api", APIS)
 @EACH
-def test_arguments_of_a_stream_are_fixed_at_every_cut(shape: Mapping[str, Any], api: str) -> None:
-    for pieces in cuts(shape["came"]):
+def test_arguments_of_a_stream_are_fixed_at_every_cut(shape: Mapping[str, Any]) -> None:
+    for api, pieces in itertools.product(rotated(APIS, shape["came"]), cuts(shape["came"])):
         _expect(streamed(api, *pieces), shape)
 
 

@@ -56,13 +56,13 @@ def _assembled(result: Result) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("before", ["at <tool_call> so ", "now <tool_call> I [TOOL_CALLS] ", '<invoke name="gone">so '])
-@pytest.mark.parametrize("step", [1, 7, 200])
-def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step: int) -> None:
+def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str) -> None:
     """The first opener may be a call of an undeclared tool until the text is over; the call behind it is promoted."""
     leak = f'Well, {before}<tool_call>{{"name": "get_weather", "arguments": {{"city": "Oslo"}}}}</tool_call>'
-    talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")}, step=step)
-    whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
-    assert _assembled(whole) == _assembled(streamed)
+    for step in rotated([1, 7, 200], api + before):
+        talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")}, step=step)
+        whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
+        assert _assembled(whole) == _assembled(streamed)
 
 
 @pytest.mark.parametrize("api", APIS)

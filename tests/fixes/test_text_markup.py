@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.build import APIS, FORMS, Call, Talk, User, schema, some
 from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
-from tests.fixes.drive import Passed, run, send
+from tests.fixes.drive import Result, run, without_end
 from tests.selection import in_batches, rotated, sampled
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.promote_markup import PUT_BACK
@@ -107,9 +107,9 @@ def reason_of(case: Case, api: str) -> str:
     return "stop" if api == OPENAI else "end_turn"
 
 
-def passes(case: Case, api: str, *, streamed: bool = True, first: int = 0, step: int = 1) -> Passed:
+def passes(case: Case, api: str, *, streamed: bool = True, first: int = 0, step: int = 1) -> Result:
     talk = replace(case.talk, text=case.text, finish=case.reason or "stop", first=first, step=step)
-    return send(talk.record(api, streamed), RULE)
+    return run(talk.record(api, streamed), RULE)
 
 
 def expected(case: Case, api: str) -> tuple[object, ...]:
@@ -125,7 +125,7 @@ def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> 
     assert passed.changed == bool(case.calls)
 
 
-@pytest.mark.parametrize("name", sampled(list(CASES), 28))
+@in_batches("name", sampled(list(CASES), 24), size=6)
 def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(name: str) -> None:
     case = CASES[name]
     for api in rotated([OPENAI, ANTHROPIC], case.text):
@@ -141,10 +141,10 @@ def two_pieces(text: str, some: int) -> list[tuple[int, int]]:
     return [*steps, *((place, len(text)) for place in sampled(range(1, len(text)), some))]
 
 
-@pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
+@in_batches("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem, size=10)
 def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
-    """Character by character, and cut in two at any place; the default run tries one of these for some vectors."""
-    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 2):
+    """Character by character, and cut in two at any place; the default run tries one of these for a vector."""
+    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 1):
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))
@@ -192,7 +192,7 @@ def test_markup_in_reasoning_becomes_a_call_unless_an_answer_follows(
 
 def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
     record = Talk(text=f"Hm. {HERMES[:50]}", tools=TOOLS, step=24).record(OPENAI, True)
-    assert not send(record, RULE, complete=False, drop=2).changed
+    assert not run(without_end(record), RULE, complete=False).changed
 
 
 # --- what is held back ----------------------------------------------------------------------------------------------
@@ -211,13 +211,13 @@ def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
     ids=["json never closed", "parameter never closed", "openers", "invokes", "tokens", "fences"],
 )
 def test_unfinished_markup_stays_unchanged(text: str) -> None:
-    assert not send(Talk(text=text, tools=TOOLS, step=23).record(OPENAI, True), RULE).changed
+    assert not run(Talk(text=text, tools=TOOLS, step=97).record(OPENAI, True), RULE).changed
 
 
 def test_a_run_over_the_limit_stays_with_a_note() -> None:
     long = HERMES.replace("Bodø", "B" * MOST_HELD)
     for streamed in (False, True):
-        passed = send(Talk(text=long, tools=TOOLS, step=999).record(OPENAI, streamed), RULE)
+        passed = run(Talk(text=long, tools=TOOLS, step=999).record(OPENAI, streamed), RULE)
         assert not passed.changed
     assert "released unchanged" in passed.notes[0]
 
@@ -253,7 +253,7 @@ def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
 def test_markup_before_a_missing_finish_reason(api: str, ended: bool) -> None:
     """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
     record = Talk(text=f"Hm. {HERMES} so", tools=TOOLS, finish=None, step=4).record(api, True)
-    passed = send(record, RULE, complete=ended, drop=0 if ended else 2)
+    passed = run(record if ended else without_end(record), RULE, complete=ended)
     if ended:
         assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
     else:
