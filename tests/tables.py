@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.selection import in_batches
+
 Test = TypeVar("Test", bound=Callable[..., None])
 
 
@@ -21,12 +23,17 @@ def tables(module: str) -> dict[str, Any]:
 
 
 def rows(table: Any) -> Callable[[Test], Test]:
-    """Run a test for each row of a table (a list, or rows by their ids). A row has the first arguments of the test."""
+    """Run a test for each row of a table (a list, or rows by their ids). A row has the first arguments of the test.
+
+    Rows of a test without fixtures share one test, as in `in_batches`.
+    """
     found, ids = (list(table.values()), list(table)) if isinstance(table, Mapping) else (list(table), None)
 
     def decorate(test: Test) -> Test:
-        names = list(inspect.signature(test).parameters)[: len(found[0])]
-        decorated: Test = pytest.mark.parametrize(names, found, ids=ids)(test)
+        arguments = list(inspect.signature(test).parameters)
+        names = arguments[: len(found[0])]
+        parametrize = in_batches if names == arguments else pytest.mark.parametrize
+        decorated: Test = parametrize(names, found, ids=ids)(test)
         return decorated
 
     return decorate

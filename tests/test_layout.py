@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,9 @@ MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/ca
 FREE_OF_RICH = {name for row in ROWS[:13] for name in row}
 
 
+_DOCSTRING = re.compile(r'(?:#.*\n|\n)*r?"""\S')
+
+
 def _modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
@@ -65,29 +68,19 @@ def _home(module: Path) -> str:
 
 
 @functools.cache
-def _tree(module: Path) -> ast.Module:
-    return ast.parse(module.read_text(encoding="utf-8"))
+def _text(module: Path) -> str:
+    return module.read_text(encoding="utf-8")
 
 
 @functools.cache
-def _imports(module: Path) -> tuple[str, ...]:
-    """Modules that a module imports when it runs, by their dotted names."""
-    found: list[str] = []
-    waiting: list[ast.AST] = [_tree(module)]
-    for node in waiting:
-        match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                waiting += node.orelse
-            case ast.Import():
-                found += (alias.name for alias in node.names)
-            case ast.ImportFrom(module=str(name)):
-                assert node.level == 0, f"{module}: imports are absolute"
-                found.append(name)
-            case ast.stmt() | ast.Module() | ast.ExceptHandler() | ast.match_case():
-                waiting += ast.iter_child_nodes(node)
-            case _:
-                pass  # no expression imports anything
-    return tuple(found)
+def _imports(module: Path) -> list[str]:
+    """Modules that a module imports, by their dotted names. A type checker's imports do not count."""
+    text = re.sub(r"(?m)^if TYPE_CHECKING:\n(?:(?: .*)?\n)*", "", _text(module))
+    names = [
+        name for pair in re.findall(r"(?m)^ *(?:from (\S+) import\b|import (\S.*))", text) for name in pair if name
+    ]
+    assert not any(name.startswith(".") for name in names), f"{module}: imports are absolute"
+    return [part.split()[0] for name in names for part in name.split(",")]
 
 
 def test_the_top_level_says_it_all() -> None:
@@ -134,8 +127,8 @@ def test_rules_import_little(rule: Path) -> None:
 
 
 def test_every_module_has_a_docstring_and_at_most_800_lines() -> None:
-    assert [module for module in _modules() if not ast.get_docstring(_tree(module))] == [], "no docstring"
-    assert [module for module in _modules() if len(module.read_text(encoding="utf-8").splitlines()) > 800] == []
+    assert [module for module in _modules() if not _DOCSTRING.match(_text(module))] == [], "no docstring"
+    assert [module for module in _modules() if len(_text(module).splitlines()) > 800] == []
 
 
 def test_nothing_is_left_open() -> None:
