@@ -6,6 +6,7 @@ command line reads too (`{"request": …, "response": …}`); `lint` runs rules 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import json
@@ -234,9 +235,12 @@ def read(record: Mapping[str, Any], number: int = 1) -> Exchange:
     return found
 
 
+_selected = functools.cache(REGISTRY.select)
+
+
 def lint(records: Iterable[Mapping[str, Any]], rules: Sequence[str] = ()) -> tuple[Finding, ...]:
     """Findings on the last of some records that pass one after the other."""
-    engine = Engine(REGISTRY.select(rules))
+    engine = Engine(_selected(tuple(rules)))
     findings: tuple[Finding, ...] = ()
     for number, record in enumerate(records, 1):
         findings = engine.check(read(record, number))
@@ -246,7 +250,7 @@ def lint(records: Iterable[Mapping[str, Any]], rules: Sequence[str] = ()) -> tup
 def judged(record: Mapping[str, Any] | Record, *rules: str) -> Checked:
     """A record with the findings of some rules."""
     made = record if isinstance(record, Record) else as_record(record)
-    (found,) = check([made], REGISTRY.select(rules) if rules else ())
+    (found,) = check([made], _selected(rules) if rules else ())
     assert isinstance(found, Checked)
     return found
 

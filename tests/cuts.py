@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,14 +47,14 @@ def split(body: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) -> Exchange:
-    """The exchange of a record whose reply arrives in pieces: those of its chunks, cut further."""
+    """The exchange of a record whose reply arrives in pieces: those of its chunks, cut further at sorted places."""
     made = as_record(record, number)
     session = some(begin(made))
     respond(session, made)
     start = 0
     for data, at in arrived(made.response_body or b"", made.chunks):
-        inside = [place - start for place in places if start < place < start + len(data)]
-        for piece in split(data, inside):
+        inside = places[bisect.bisect_right(places, start) : bisect.bisect_left(places, start + len(data))]
+        for piece in split(data, [place - start for place in inside]):
             session.feed(piece, at)
         start += len(data)
     return session.finish(made.end, error=made.error, timing=made.timing)

@@ -27,11 +27,10 @@ EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.nam
 @EACH
 def test_must_fire_at_every_cut(rule: Rule) -> None:
     """In one form, whole; 3 cases byte by byte. With `--all` each form of each case, at other places too."""
-    cut_cases = sampled([id_ for id_, _, _ in fires([rule])], 3)
-    for id_, _, expected in fires([rule]):
-        runs = rotated(list(expand(expected.case, expected.forms)), id_)
-        for run in runs:
-            label, records = run
+    all_cases = [*fires([rule])]
+    cut_cases = sampled([id_ for id_, _, _ in all_cases], 3)
+    for id_, _, expected in all_cases:
+        for label, records in expand(expected.case, rotated(expected.forms, id_)):
             with in_form(f"{id_}: {label}"):
                 found = _found(rule, records)
                 _check(rule, expected, found)
@@ -55,7 +54,7 @@ def _check(rule: Rule, expected: Fires, found: list[Finding]) -> None:
 @EACH
 def test_must_not_fire(rule: Rule) -> None:
     for id_, _, expected in silent([rule]):
-        for label, records in rotated(list(expand(expected.case, expected.forms)), id_):
+        for label, records in expand(expected.case, rotated(expected.forms, id_)):
             with in_form(f"{id_}: {label}"):
                 assert _found(rule, records) == []
 
