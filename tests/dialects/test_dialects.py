@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS, JsonWriter, TextWriter
+from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS
 from tests.selection import in_batches, is_complete, rotated, sampled
 from tests.tables import tables
 from wirelint.dialects import scan
@@ -193,33 +193,30 @@ FLAT = st.dictionaries(
 )
 
 
-@pytest.mark.parametrize(("dialect", "write"), JSON_WRITERS, ids=[dialect for dialect, _ in JSON_WRITERS])
-@settings(max_examples=300 if is_complete() else 6)
+def comes_back(dialect: str, text: str, tool: Tool | None, name: str, arguments: Mapping[str, Json]) -> None:
+    blocks = find(text, () if tool is None else (tool,))
+    assert [(block.dialect, block.start, block.end) for block in blocks] == [(dialect, 0, len(text))]
+    assert blocks[0].complete, dialect
+    assert not is_damaged(text, blocks[0]), dialect
+    assert [(call.name, call.arguments) for call in blocks[0].calls] == [(name, arguments)], dialect
+
+
+@settings(max_examples=300 if is_complete() else 8)
 @given(name=NAMES, arguments=OBJECTS)
-def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, arguments: dict[str, Json]) -> None:
-    text = write(name, arguments)
-    (block,) = find(text, ())
-    assert (block.dialect, block.start, block.end) == (dialect, 0, len(text))
-    assert block.complete
-    assert not is_damaged(text, block)
-    assert [(call.name, call.arguments) for call in block.calls] == [(name, arguments)]
+def test_json_dialects_round_trip(name: str, arguments: dict[str, Json]) -> None:
+    for dialect, write in JSON_WRITERS:
+        comes_back(dialect, write(name, arguments), None, name, arguments)
 
 
-@pytest.mark.parametrize(("dialect", "write"), TEXT_WRITERS, ids=[dialect for dialect, _ in TEXT_WRITERS])
-@settings(max_examples=300 if is_complete() else 6)
+@settings(max_examples=300 if is_complete() else 8)
 @given(name=NAMES, arguments=FLAT)
-def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, arguments: dict[str, str]) -> None:
-    if dialect == "kimi_invoke_arg" and not arguments:
-        return  # without an <arg> nothing tells it from other invokes
+def test_text_dialects_round_trip(name: str, arguments: dict[str, str]) -> None:
     assume(not any(re.search(r"&#?\w+;", value) for value in arguments.values()))  # entities are decoded
     properties: dict[str, Json] = {key: {"type": "string"} for key in arguments}
     tool = Tool(name, "/tools/0", schema={"type": "object", "properties": properties})
-    text = write(name, arguments)
-    (block,) = find(text, (tool,))
-    assert (block.dialect, block.start, block.end) == (dialect, 0, len(text))
-    assert block.complete
-    assert not is_damaged(text, block)
-    assert [(call.name, call.arguments) for call in block.calls] == [(name, arguments)]
+    for dialect, write in TEXT_WRITERS:
+        if arguments or dialect != "kimi_invoke_arg":  # without an <arg> nothing tells it from other invokes
+            comes_back(dialect, write(name, arguments), tool, name, arguments)
 
 
 @given(st.lists(st.one_of(TEXT, MARKUP, st.sampled_from([vector.text for vector in ALL])), max_size=5).map("".join))

@@ -9,10 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from wirelint.model import Json
-
-JsonWriter: TypeAlias = Callable[[str, dict[str, Json]], str]
-TextWriter: TypeAlias = Callable[[str, dict[str, str]], str]
+Writer: TypeAlias = Callable[[str, Mapping[str, Any]], str]
 
 _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "writers.toml").read_text("utf-8"))
 
@@ -21,7 +18,7 @@ def _filled(template: str, texts: Mapping[str, str]) -> str:
     return re.sub("%[a-z]+%", lambda place: texts[place[0]], template)
 
 
-def _writer(row: dict[str, str]) -> Callable[[str, Mapping[str, Any]], str]:
+def _writer(row: dict[str, str]) -> Writer:
     def write(name: str, arguments: Mapping[str, Any]) -> str:
         argument = row.get("argument", "")
         written = (_filled(argument, {"%key%": key, "%value%": str(value)}) for key, value in arguments.items())
@@ -37,8 +34,8 @@ def _writer(row: dict[str, str]) -> Callable[[str, Mapping[str, Any]], str]:
     return write
 
 
-JSON_WRITERS: list[tuple[str, JsonWriter]] = [(row["dialect"], _writer(row)) for row in _DATA["json"]]
-TEXT_WRITERS: list[tuple[str, TextWriter]] = [(row["dialect"], _writer(row)) for row in _DATA["text"]]
+JSON_WRITERS: list[tuple[str, Writer]] = [(row["dialect"], _writer(row)) for row in _DATA["json"]]
+TEXT_WRITERS: list[tuple[str, Writer]] = [(row["dialect"], _writer(row)) for row in _DATA["text"]]
 SOUP: dict[str, str] = {
     f"{family}-{case}": unit if isinstance(unit, str) else unit[0] + unit[1] * unit[2]
     for family, units in _DATA["soup"].items()
