@@ -51,9 +51,9 @@ def traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
 
 
 def some_traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
-    """Recorded exchanges as `traffic`, at most 120 of a file; `--all`: every one."""
+    """Recorded exchanges as `traffic`, 40 of a file; `--all`: every one."""
     for path in sorted((SHARED / "traffic").glob("*.jsonl.gz")):
-        yield from _recordings(path.name, sampled(gzip.decompress(path.read_bytes()).splitlines(), 80), apis)
+        yield from _recordings(path.name, sampled(gzip.decompress(path.read_bytes()).splitlines(), 40), apis)
 
 
 def _recordings(name: str, lines: Iterable[bytes], apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:

@@ -57,19 +57,19 @@ FAULTY = read_lines(ANOMALIES)
 
 @in_batches("line", cases(CLEAN))
 def test_healthy_exchange_is_silent(line: Line) -> None:
-    assert told(findings(Engine(REGISTRY.select([])), line)) == [], line["note"]
+    assert told(findings(Engine(REGISTRY.rules), line)) == [], line["note"]
 
 
 @pytest.mark.parametrize("path", CLEAN_FILES, ids=lambda path: path.stem)
 def test_healthy_file_is_silent_as_one_scope(path: Path) -> None:
-    engine = Engine(REGISTRY.select([]))
+    engine = Engine(REGISTRY.rules)
     noisy = {line["id"]: told(findings(engine, line)) for line in read_lines(path) if line["id"] not in KNOWN}
     assert {id_: found for id_, found in noisy.items() if found} == {}
 
 
 @in_batches("line", cases(FAULTY))
 def test_labelled_fault_is_found_alone(line: Line) -> None:
-    engine = Engine(REGISTRY.select([]))
+    engine = Engine(REGISTRY.rules)
     for prior in line.get("prior", ()):
         findings(engine, {"id": f"{line['id']}/prior", **prior})
     found = findings(engine, line)
@@ -85,7 +85,7 @@ def test_lines_are_told_apart() -> None:
 
 
 def test_labels_are_rules_and_every_rule_has_some() -> None:
-    names = {rule.name for rule in REGISTRY.select([])}
+    names = {rule.name for rule in REGISTRY.rules}
     labels = [line["label"] for line in FAULTY]
     assert set(labels) == names
     assert min(labels.count(name) for name in names) >= 6

@@ -48,6 +48,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "install",
         "--no-deps",
         "--no-index",
+        "--no-compile",
         "--force-reinstall",
         wheel,
         cwd=home,

@@ -18,7 +18,7 @@ from wirelint.rule import Finding
 
 ASK = User("Look bed 4 up.")
 TOOLS = {"look": schema([], bed={"type": "integer"})}
-SAMPLES = 50 if is_complete() else 12
+SAMPLES = 50 if is_complete() else 8
 DRAWN = "call_{0:03d}d2mWq8ZsLp0RbYxN4c{0:03d}"
 Ids = Callable[[int, int], str]
 """The id of a call by its sample and its turn."""

@@ -241,7 +241,7 @@ CHANGES: dict[str, Callable[[], Change]] = {
 
 
 @pytest.mark.parametrize("api", NAMES)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 10)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 6)
 @given(data=st.data())
 def test_no_reply_makes_an_api_fail(api: str, data: st.DataObject) -> None:
     body = data.draw(mutants(api))
@@ -261,7 +261,7 @@ def test_no_reply_makes_an_api_fail(api: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("api", APIS, ids=NAMES)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 10)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 6)
 @given(data=st.data())
 def test_no_request_makes_an_api_fail(api: ApiSpec, data: st.DataObject) -> None:
     talk = data.draw(st.sampled_from(list(TALKS.values())))

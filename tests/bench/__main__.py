@@ -21,7 +21,7 @@ def main(part: str, seconds: float, tiny: bool) -> None:
     """The engine in MB/s beside orjson, and mitmdump with wirelint beside mitmdump without."""
     console = Console()
     if part != "live":
-        size, each = (20_000, 0.001) if tiny else (500_000, 0.2)
+        size, each = (5_000, 0.0) if tiny else (500_000, 0.2)
         show_throughput(console, throughput(size, each))
         show_costs(console, exchange_costs(each / 4))
     if part != "engine":
