@@ -24,6 +24,7 @@ from wirelint.fix import FixPolicy, RewriteContext, Rewriter
 from wirelint.model import Reply
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding, Rule
+from wirelint.wire import Sniffer
 
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="no labelled cases beside this checkout")
 
@@ -111,7 +112,7 @@ def test_a_stream_is_repaired_the_same_at_every_cut(case: Case) -> None:
         assert run(list(case.records), cuts=places).delivered == whole.delivered
 
 
-def test_of_the_recordings_only_real_anomalies_are_blamed_and_changed() -> None:
+def test_recordings_are_read_without_loss_and_only_real_anomalies_are_blamed_and_changed() -> None:
     labels, wrong, count = traffic_labels(), [], 0
     for _, record in some_traffic(APIS):
         count += 1
@@ -121,6 +122,9 @@ def test_of_the_recordings_only_real_anomalies_are_blamed_and_changed() -> None:
         assert exchange is not None, (record.id, record.url)
         assert exchange.request is not None
         assert exchange.reply is not None or not record.response_body, record.id
+        sniffer = Sniffer({})
+        frames = [*sniffer.feed(record.response_body or b""), *sniffer.close()]
+        assert b"".join(frame.raw for frame in frames) == (record.response_body or b""), record.id
         if labels.get(record.id, {}).get("verdict") == "real anomaly" or record.id in RIGHTLY:
             continue
         wrong += [

@@ -32,12 +32,9 @@ from tests.apis.shapes import SHAPES
 from tests.build import Call, Talk, as_record, read, schema, some
 from tests.cuts import cuts, split
 from tests.selection import in_batches, is_complete
-from tests.shared import SHARED, some_traffic
 from wirelint.apis import APIS, ApiSpec, recognise, recognise_reply
 from wirelint.apis.reading import IGNORED
-from wirelint.capture.replay import replay
 from wirelint.model import Part, Reasoning, Reply, Text, ToolCall
-from wirelint.wire import Sniffer
 
 NAMES = [api.name for api in APIS]
 
@@ -292,20 +289,3 @@ def test_an_api_that_claims_a_request_serves_its_path(api: str) -> None:
         for members in ({}, {"prompt": "Go."}, {"input": "Go."}, {"model": "m", "messages": []}):
             claimants = [one for one in APIS if one.paths.search(path) and one.claims(path, {}, body | members)]
             assert recognise("POST", path, {}, body | members) is next(iter(claimants), None)
-
-
-UNKNOWN = {"/v1/chat"}
-"""Paths of Cohere's first version, which is not supported."""
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no recordings beside this checkout")
-def test_recordings_are_understood_and_lossless() -> None:
-    for name, record in some_traffic(tuple(NAMES)):
-        exchange = replay(record)
-        if exchange is None and urlsplit(record.url).path in UNKNOWN:
-            continue
-        assert exchange is not None, (name, record.id)
-        body = record.response_body or b""
-        sniffer = Sniffer({})
-        frames = [*sniffer.feed(body), *sniffer.close()]
-        assert b"".join(frame.raw for frame in frames) == body, (name, record.id)

@@ -42,36 +42,10 @@ def test_markup_in_the_request_is_no_fault() -> None:
     assert polluted({"note": "a</parameter>"}, TOOL, request("What stands before </parameter>?")) is None
 
 
-CASES: dict[str, tuple[str, dict[str, Any], str]] = {
-    # text, changes, text after
-    "replaced": ('{"a":1,"b":"x"}', {"b": "y"}, '{"a":1,"b":"y"}'),
-    "replaced first": ('{"a": 1, "b": "x"}', {"a": None}, '{"a": null, "b": "x"}'),
-    "by an object": ('{"a": 1}', {"a": {"b": [1]}}, '{"a": {"b": [1]}}'),
-    "taken out first": ('{"a":1,"b":2}', {"a": GONE}, '{"b":2}'),
-    "taken out last": ('{"a": 1, "b": 2}', {"b": GONE}, '{"a": 1}'),
-    "taken out in the middle": ('{"a":1,"b":2,"c":3}', {"b": GONE}, '{"a":1,"c":3}'),
-    "taken out first of three": ('{"a":1,"b":2,"c":3}', {"a": GONE}, '{"b":2,"c":3}'),
-    "all taken out": ('{"a":1}', {"a": GONE}, "{}"),
-    "two taken out": ('{"a":1,"b":2,"c":3}', {"a": GONE, "c": GONE}, '{"b":2}'),
-    "added": ('{"a":1}', {"b": "x"}, '{"a":1,"b":"x"}'),
-    "added with blanks": ('{"a": 1}', {"b": "x"}, '{"a": 1, "b": "x"}'),
-    "added to nothing": ("{}", {"b": "x"}, '{"b": "x"}'),
-    "added in the place of the only one": ('{"a":1}', {"a": GONE, "b": 2}, '{"b":2}'),
-    "lines": ('{\n  "a": 1,\n  "b": 2\n}', {"b": GONE}, '{\n  "a": 1\n}'),
-    "lines, the first": ('{\n  "a": 1,\n  "b": 2\n}', {"a": GONE}, '{\n  "b": 2\n}'),
-    "what nothing changes stays odd": (
-        '{ "a" :1.50 , "\\u00e4":"\\u00e4", "b":2}',
-        {"b": 3},
-        '{ "a" :1.50 , "\\u00e4":"\\u00e4", "b":3}',
-    ),
-    "letters": ('{"a":"x"}', {"a": "Göteborg"}, '{"a":"Göteborg"}'),
-    "taken out and not there": ('{"a":1}', {"z": GONE}, '{"a":1}'),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_changes(name: str) -> None:
-    text, changes, wanted = CASES[name]
+# text, changes ("GONE": taken out), text after
+@rows(TABLES["changes"])
+def test_changes(text: str, changes: dict[str, Any], wanted: str) -> None:
+    changes = {name: GONE if value == "GONE" else value for name, value in changes.items()}
     made = some(rewrite(text, changes))
     assert made.text == wanted
     assert made.text[: made.offset] == text[: made.offset]

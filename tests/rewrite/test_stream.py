@@ -65,13 +65,6 @@ class _Made(Rule):
         return self._make(context)
 
 
-class _Anew(_Idle):
-    """Has every frame written anew from its events."""
-
-    def push(self, event: Event) -> Iterable[Event]:
-        return [event._replace()]
-
-
 class _Shout(_Idle):
     def push(self, event: Event) -> Iterable[Event]:
         if isinstance(event, Delta):
@@ -172,23 +165,6 @@ def test_without_a_change_bytes_leave_as_they_came_for_every_cut(record: Mapping
 def test_a_complete_event_is_handed_out_at_once(record: Mapping[str, Any]) -> None:
     body = _body(record)
     assert run(record, [_Made(_Idle)], cuts=between_events(body)).pieces == tuple(events_of(body))
-
-
-@pytest.mark.parametrize("record", RUNS)
-def test_what_is_written_anew_says_the_same(record: Mapping[str, Any]) -> None:
-    result = run(record, [_Made(_Anew)])
-    before, after = result.before.reply, result.after.reply
-    assert before is not None
-    assert after is not None
-    assert (after.id, after.model, after.usage, after.terminated) == (before.id, before.model, before.usage, True)
-    for one, other in zip(before.choices, after.choices, strict=True):
-        assert [(type(part), getattr(part, "text", ""), part.pointer) for part in one.parts] == [
-            (type(part), getattr(part, "text", ""), part.pointer) for part in other.parts
-        ]
-        assert [(call.id, call.name, call.arguments.value) for call in one.calls] == [
-            (call.id, call.name, call.arguments.value) for call in other.calls
-        ]
-        assert one.finish_reason == other.finish_reason
 
 
 @pytest.mark.parametrize("record", RUNS)
