@@ -78,7 +78,7 @@ def test_a_labelled_fault_is_found_alone(case: Case) -> None:
     assert not [one for one in found if one.name not in {case.kind} | case.also and one.severity != "info"]
 
 
-@pytest.mark.parametrize("case", CLEAN, ids=lambda case: case.id)
+@in_batches("case", CLEAN, ids=lambda case: case.id, size=20)
 def test_a_look_alike_is_left_alone(case: Case) -> None:
     assert judge(case.records) == ()
     assert mended(case.records) is case.records[-1].request_body
@@ -87,7 +87,7 @@ def test_a_look_alike_is_left_alone(case: Case) -> None:
         assert (result.delivered, result.repairs) == (case.records[-1].response_body or b"", ())
 
 
-@pytest.mark.parametrize("case", REWRITTEN, ids=lambda case: case.id)
+@in_batches("case", REWRITTEN, ids=lambda case: case.id, size=20)
 def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     result, wanted = run(list(case.records)), case.fix
     assert wanted is not None
@@ -105,7 +105,7 @@ def test_a_labelled_fault_is_repaired_as_labelled(case: Case) -> None:
     assert run([*case.records[:-1], again]).delivered == result.delivered
 
 
-@pytest.mark.parametrize("case", OF_REPLIES, ids=lambda case: case.id)
+@in_batches("case", OF_REPLIES, ids=lambda case: case.id, size=20)
 def test_a_stream_is_repaired_the_same_at_every_cut(case: Case) -> None:
     whole = run(list(case.records))
     for places in list(cuts(len(case.records[-1].response_body or b"")))[-(14 if is_complete() else 2) :]:

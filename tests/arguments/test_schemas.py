@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema, some
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.arguments import schemas
 from wirelint.arguments.schemas import match
@@ -184,7 +185,7 @@ def test_likely(written: str, meant: str) -> None:
     assert (found.name, found.certain) == (meant, False)
 
 
-@pytest.mark.parametrize("written", NONE, ids=lambda written: repr(written[:30]))
+@in_batches("written", NONE, ids=lambda written: repr(written[:30]))
 def test_none(written: str) -> None:
     assert match(written, TOOLS) is None
 

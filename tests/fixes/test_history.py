@@ -100,7 +100,7 @@ LEFT: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
-@pytest.mark.parametrize(("came", "wanted"), CASES.values(), ids=CASES.keys())
+@in_batches(("came", "wanted"), CASES.values(), ids=CASES.keys())
 def test_markup_in_a_history_is_removed_or_becomes_calls(came: list[Any], wanted: list[Any], api: str) -> None:
     body, made = mend(came, api)
     expected, kept = mend(wanted, api, FixPolicy(None))
@@ -138,7 +138,7 @@ FORGOTTEN: dict[str, tuple[list[Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
-@pytest.mark.parametrize(("history", "wanted"), FORGOTTEN.values(), ids=FORGOTTEN.keys())
+@in_batches(("history", "wanted"), FORGOTTEN.values(), ids=FORGOTTEN.keys())
 def test_calls_that_never_ran_are_removed(history: list[Any], wanted: list[Any], api: str) -> None:
     body, made = mend(history, api)
     assert made.faults == ()
@@ -178,7 +178,7 @@ ODD: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize(("history", "more"), ODD.values(), ids=ODD.keys())
+@in_batches(("history", "more"), ODD.values(), ids=ODD.keys())
 def test_no_call_is_invented(history: list[Any], more: dict[str, Any], api: str) -> None:
     """Results that answer nothing are dropped."""
     _, made = mend(history, api, **more)

@@ -10,10 +10,12 @@ import pytest
 
 from tests.build import chunk, events_of, exchange, sse
 from tests.fixes.drive import SAFE, UNSAFE, run
+from tests.tables import rows, tables
+
+TABLES = tables(__file__)
 
 ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
 GOOD, NIGHT, END = chunk({"content": "Good"}), chunk({"content": " night"}), chunk({}, "stop")
-COUNTS = {**END, "choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6}}
 HEAD = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "content": []}}
 OPEN = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
 HELLO = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}
@@ -24,11 +26,8 @@ REASON = {
     "usage": {"output_tokens": 3},
 }
 STOP = {"type": "message_stop"}
-PING = {"type": "ping"}
 DONE = "[DONE]"
 SPLIT = json.dumps(NIGHT)
-TEXT = [GOOD, NIGHT, END, DONE]
-WHOLE = [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]
 
 Told = tuple[str | None, Any]
 """An event: its name and its document, the text of its data where that is none, or a comment."""
@@ -53,98 +52,6 @@ def strictly(stream: str) -> Iterator[Told]:
         yield name, data if data == DONE or data.startswith(":") else json.loads(data)
 
 
-CHAT: dict[str, tuple[str, list[Any]]] = {
-    "no blank lines at all": (
-        "\n".join(map(line, (GOOD, NIGHT, END, DONE))) + "\n\n",
-        TEXT,
-    ),
-    "a document over four events, and comments between": (
-        (
-            f"{one(GOOD)}{one(SPLIT[:9])}: wait\n\n{one(SPLIT[9:40])}{one(SPLIT[40:60])}: more\n\n{one(SPLIT[60:])}"
-            f"{one(END)}{one(DONE)}"
-        ),
-        [GOOD, ": wait", ": more", NIGHT, END, DONE],
-    ),
-    "text after the end": (f"{one(END)}{one(DONE)}{one(NIGHT)}", [END, DONE]),
-    "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
-    "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
-    "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
-    "no terminator, and a comment without its line end": (
-        f"{one(GOOD)}{one(END)}: bye",
-        [GOOD, END, ": bye", DONE],
-    ),
-    "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
-    "no blank line behind the counts, and no terminator": (
-        f"{one(GOOD)}{one(END)}{line(COUNTS)}\n",
-        [GOOD, END, COUNTS, DONE],
-    ),
-    "other fields stay": (
-        f"id: 7\nretry: 100\n: hm\n  data: {json.dumps(GOOD)}\n\n{one(END)}{one(DONE)}",
-        [": hm", GOOD, END, DONE],
-    ),
-    "CRLF": (f"{one(GOOD)} {one(NIGHT)}{one(END)}{one(DONE)}".replace("\n", "\r\n"), TEXT),
-}
-
-MESSAGES: dict[str, tuple[str, list[Any]]] = {
-    "no names": (
-        "".join(map(one, WHOLE)),
-        WHOLE,
-    ),
-    "an error without a name": (
-        named(HEAD) + one({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
-        [HEAD, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}],
-    ),
-    "a block that is never stopped": (
-        named(HEAD, OPEN, HELLO, REASON, STOP),
-        WHOLE,
-    ),
-    "a block that is never stopped, a ping, and no end": (
-        named(HEAD, OPEN, HELLO, REASON, PING),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, PING, STOP],
-    ),
-    "after the end": (
-        named(*WHOLE, HELLO, PING, STOP),
-        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],
-    ),
-    "the last event has no blank line": (
-        named(HEAD, OPEN, HELLO, CLOSE, REASON).removesuffix("\n"),
-        WHOLE,
-    ),
-}
-
-BROKEN = '{"choices": [{"index": 0, "delta": {"content": \n\n'
-LEFT = {
-    "broken JSON": one(GOOD) + "data: " + BROKEN + one(END) + one(DONE),
-    "broken JSON without its blank line, and broken JSON": f'data: {{"a": "\\a"}}\ndata: {{\n}}\n\n{one(DONE)}',
-    "broken JSON at the end": one(GOOD) + one(END) + one(DONE) + "data: " + BROKEN,
-    "broken JSON without its blank line": 'data: {"a": "\\a"}\n' + one(GOOD) + one(END) + one(DONE),
-    "a piece that nothing follows": one(GOOD) + one(SPLIT[:30]),
-    "broke off": one(GOOD),
-    "one of two candidates finished": one(GOOD)
-    + one({**END, "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}),
-    "prose": one(GOOD) + "data: Bad Gateway\n\n" + one(END) + one(DONE),
-    "an unknown line in an event that lacks its blank line": f"]\n{line(GOOD)}\n{one(END)}{one(DONE)}",
-    "a line without a field": one(GOOD) + json.dumps(NIGHT) + "\n\n" + one(END) + one(DONE),
-}
-LEFT_MESSAGES = {
-    "a delta for a block that was never started": named(HEAD, HELLO, CLOSE, REASON, STOP),
-    "a delta after the block's stop": named(HEAD, OPEN, HELLO, CLOSE, HELLO, REASON, STOP),
-    "no message_start": named(OPEN, HELLO, CLOSE, REASON, STOP),
-    "a stop after the reason": named(HEAD, OPEN, HELLO, REASON, CLOSE, STOP),
-    "a block still open, and an error": named(
-        HEAD, OPEN, HELLO, REASON, {"type": "error", "error": {"message": "busy"}}
-    ),
-    "an event with an unknown line in place of its name": named(HEAD, OPEN)
-    + f"]\n{one(HELLO)}"
-    + named(CLOSE, REASON, STOP),
-    "a ping without a name": named(HEAD, OPEN) + one(PING) + named(HELLO, CLOSE, REASON, STOP),
-    "broke off": named(HEAD, OPEN, HELLO),
-    "a block started twice": named(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP),
-    "a piece that is followed by half an event": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]) + line('{"type":'),
-    "a piece that nothing follows": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]),
-}
-
-
 def record(path: str, reply: str) -> Mapping[str, Any]:
     asked = ASKED if path.endswith("completions") else {**ASKED, "max_tokens": 64}
     return exchange(path, asked, reply, content_type="text/event-stream")
@@ -155,13 +62,10 @@ def events(told: list[Any], *, names: bool) -> list[Told]:
 
 
 CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
-FIXED = [pytest.param(CHAT_PATH, *case, id=name) for name, case in CHAT.items()]
-FIXED += [pytest.param(MESSAGES_PATH, *case, id=name) for name, case in MESSAGES.items()]
-UNCHANGED = [pytest.param(CHAT_PATH, came, id=name) for name, came in LEFT.items()]
-UNCHANGED += [pytest.param(MESSAGES_PATH, came, id=name) for name, came in LEFT_MESSAGES.items()]
 
 
-@pytest.mark.parametrize(("path", "came", "expected"), FIXED)
+# path, the stream that came, the events that leave
+@rows(TABLES["fixed"])
 def test_a_stream_becomes_well_formed(path: str, came: str, expected: list[Any]) -> None:
     done = run(record(path, came), ["ST601"], SAFE)
     assert list(strictly(done.delivered.decode())) == events(expected, names=path == MESSAGES_PATH)
@@ -169,7 +73,7 @@ def test_a_stream_becomes_well_formed(path: str, came: str, expected: list[Any])
     assert done.left == ()
 
 
-@pytest.mark.parametrize(("path", "came"), UNCHANGED)
+@rows(TABLES["unchanged"])
 def test_damage_beyond_repair_leaves_unchanged(path: str, came: str) -> None:
     for complete in (True, False):
         done = run(record(path, came), ["ST601"], SAFE, complete=complete)

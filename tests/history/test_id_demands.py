@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange, read, some
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.fix import FixPolicy, RewriteContext
 from wirelint.history.id_demands import (
@@ -63,7 +64,7 @@ DEMANDS = [KimiK2(), Mistral(), ANTHROPIC, openai(40), converse(), converse(clau
 
 
 @pytest.mark.parametrize("demand", DEMANDS, ids=lambda demand: demand.form)
-@pytest.mark.parametrize("id_", ["look:0", "a/b", "ü", "", "x" * 90, "functions.look", "call_|fc_"])
+@in_batches("id_", ["look:0", "a/b", "ü", "", "x" * 90, "functions.look", "call_|fc_"])
 def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: str) -> None:
     taken: list[str] = []
     for ordinal in range(4):

@@ -12,6 +12,7 @@ import pytest
 from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema, some
 from tests.fixes.drive import run
+from tests.selection import in_batches
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.apis import APIS
 from wirelint.mock.plan import MARKUP
@@ -66,7 +67,7 @@ ROUTES = (
         {"anthropic_version": "vertex-2023-10-16"},
     ),
 )
-ROUTED = pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.id)
+ROUTED = in_batches("route", ROUTES, ids=lambda route: route.id)
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
@@ -146,9 +147,7 @@ def test_a_tool_is_called(route: Route, stream: bool) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "route", [route for route in ROUTES if route.api not in WITHOUT_TOOLS], ids=lambda route: route.id
-)
+@in_batches("route", [route for route in ROUTES if route.api not in WITHOUT_TOOLS], ids=lambda route: route.id)
 def test_a_result_is_quoted(route: Route, stream: bool) -> None:
     called = Assistant(calls=(Call("get_weather", {"city": "Paris", "days": 1}, "call_a1b2c3d4e"),))
     talk = Talk(history=(QUESTION, called, Result("call_a1b2c3d4e", "18 degrees")), tools=TOOLS)
@@ -157,9 +156,7 @@ def test_a_result_is_quoted(route: Route, stream: bool) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "route", [route for route in ROUTES if route.api != "ollama.generate"], ids=lambda route: route.id
-)
+@in_batches("route", [route for route in ROUTES if route.api != "ollama.generate"], ids=lambda route: route.id)
 def test_a_call_leaks(route: Route, stream: bool) -> None:
     talk = Talk(history=(QUESTION,), tools=TOOLS)
     exchange = found(route, talk, stream, "fault=xml-leak;dialect=kimi_invoke_arg")
@@ -167,7 +164,7 @@ def test_a_call_leaks(route: Route, stream: bool) -> None:
     assert ('<invoke name="get_weather">' in text, calls) == (True, [])
 
 
-@pytest.mark.parametrize("dialect", MARKUP)
+@in_batches("dialect", MARKUP)
 def test_a_call_leaks_as_the_markup_of_each_dialect(dialect: str) -> None:
     _, record = ask(ROUTES[0], Talk(history=(QUESTION,), tools=TOOLS), True, f"fault=xml-leak;dialect={dialect}")
     result = run(record, ["xml-leak"])

@@ -6,6 +6,7 @@ import pytest
 
 from tests.build import REGISTRY, some
 from tests.rules.case import cases
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.text.families import TEMPLATES, family, missing_header, template_of, thinks
 
@@ -46,7 +47,7 @@ APPENDED: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", APPENDED)
+@in_batches("name", APPENDED, ids=APPENDED)
 def test_what_is_appended(name: str) -> None:
     prompt, model, text = APPENDED[name]
     missing = some(missing_header(prompt, family(model)))
