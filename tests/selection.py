@@ -55,6 +55,7 @@ def in_batches(
     size: int = 40,
 ) -> Callable[[Callable[..., None]], Any]:
     """`pytest.mark.parametrize` for many small cases: `size` of them are one test, whose failure names its case.
+    A case that is skipped does not keep the others from running.
 
     A test by itself costs 6 ms before it does anything. `--all`: one test for each case.
     """
@@ -72,12 +73,17 @@ def in_batches(
     def decorate(test: Callable[..., None]) -> Any:
         @functools.wraps(test)
         def run(batch: Sequence[tuple[str, dict[str, Any]]], **others: Any) -> None:
+            skipped: list[str] = []
             for id_, values in batch:
                 try:
                     test(**values, **others)
+                except pytest.skip.Exception as skip:
+                    skipped.append(f"{id_}: {skip}")
                 except BaseException as error:
                     error.add_note(f"in the case {id_}")
                     raise
+            if skipped:
+                pytest.skip("; ".join(skipped))
 
         signature = inspect.signature(test)
         others = [one for name, one in signature.parameters.items() if name not in keys]

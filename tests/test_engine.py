@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from tests.build import Talk, as_record, chunk, exchange, read, some, sse
+from tests.selection import in_batches
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End, Exchange
 from wirelint.rule import Finding, Rule
@@ -23,7 +22,7 @@ def begin(path: str, body: Any, headers: dict[str, str] | None = None, method: s
     return Session.begin(id="x", method=method, url=f"http://host{path}", headers=headers or {}, body=raw)
 
 
-@pytest.mark.parametrize(
+@in_batches(
     ("path", "body", "method"),
     [
         ("/v1/chat/completions", CHAT, "GET"),

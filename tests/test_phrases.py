@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.selection import in_batches
 from wirelint import lexicon
 
 PACKAGE = Path(lexicon.__file__).parent.parent
@@ -31,7 +30,7 @@ def words_of(value: Any) -> Iterator[str]:
         yield from words_of(inner)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (PACKAGE / "lexicon" / "phrases").glob("*.toml")))
+@in_batches("name", sorted(path.stem for path in (PACKAGE / "lexicon" / "phrases").glob("*.toml")))
 def test_a_phrase_file_has_the_keys_that_are_used_and_no_others(name: str) -> None:
     table = lexicon.load(f"phrases/{name}")
     used, told = set(KEY.findall(USERS[name])), set(words_of(table))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, some, sse
+from tests.selection import in_batches
 from wirelint.capture.offline import Checked, Fixed, check, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -120,7 +121,7 @@ BROKEN = ("one id for two calls", "two calls glued together", "arguments encoded
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
-@pytest.mark.parametrize("fault", FAULTS)
+@in_batches("fault", FAULTS)
 def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, stream: bool) -> None:
     text, calls, held, runs = FAULTS[fault]
     if api == THREADS and not stream and fault in ("two calls glued together", "arguments encoded twice"):

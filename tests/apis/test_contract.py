@@ -155,7 +155,7 @@ NO_MARK = {"mistral.chat", "ollama.generate", "mcp"}
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("api", NAMES)
+@in_batches("api", NAMES)
 def test_a_request_is_recognised_and_so_is_its_reply(api: str, stream: bool) -> None:
     exchange = read(TALKS["calls"].record(api, stream))
     assert exchange.request is not None

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema, some
+from tests.selection import in_batches
 from tests.tables import pairs, rows, tables
 from wirelint.arguments.argument_faults import concatenated, flaw
 from wirelint.model import Arguments, Tool, ToolCall
@@ -67,7 +68,7 @@ def test_text_that_is_nested_too_deep() -> None:
 HEALTHY = ["{}", '{"a":1}', ' {"a": [{}, "}{"]}\n', '{"a": "\\u00e9\\n"}', '{"a": "\\ud83c"}', '{"a": 1e400}']
 
 
-@pytest.mark.parametrize("text", HEALTHY)
+@in_batches("text", HEALTHY)
 def test_healthy(text: str) -> None:
     assert concatenated(call(text)) is None
     assert flaw(call(text), NEEDS) is None

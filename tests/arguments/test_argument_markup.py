@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.build import Talk, User, read, schema, some
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.arguments.argument_faults import GONE, may_be_polluted, polluted, rewrite
 from wirelint.model import Json, Request, Tool
@@ -33,7 +34,7 @@ def test_found(arguments: Json, cleaned: Json, markup: str) -> None:
     assert may_be_polluted(json.dumps(arguments))
 
 
-@pytest.mark.parametrize("arguments", NOT_FOUND.values(), ids=NOT_FOUND)
+@in_batches("arguments", NOT_FOUND.values(), ids=NOT_FOUND)
 def test_not_found(arguments: Json) -> None:
     assert polluted(arguments, TOOL, request()) is None
 

@@ -158,7 +158,7 @@ def marks(text: str, tools: tuple[Tool, ...] = ()) -> list[int]:
 HELD: list[Any] = TABLES["held"]
 
 
-@pytest.mark.parametrize(("text", "held"), HELD, ids=[text[-24:] for text, _ in HELD])
+@in_batches(("text", "held"), HELD, ids=[text[-24:] for text, _ in HELD])
 def test_held_suffix(text: str, held: int) -> None:
     assert held_suffix(text) == held
 

@@ -41,13 +41,13 @@ def talk(vector: dict[str, Any]) -> Talk:
     return Talk(text=vector["text"], tools=tools, model=MODELS.get(glob, glob.replace("*", "")))
 
 
-@pytest.mark.parametrize("vector", named("reasoning"))
+@in_batches("vector", named("reasoning"))
 def test_reasoning_is_found(vector: dict[str, Any]) -> None:
     found = some(find(vector["text"]))
     assert vector["text"][slice(*found.body)].strip() == vector["reasoning"].strip()
 
 
-@pytest.mark.parametrize("vector", named("control_token"))
+@in_batches("vector", named("control_token"))
 def test_tokens_are_found(vector: dict[str, Any]) -> None:
     text = vector["text"]
     head = run(talk(vector).record("openai.chat", False), ["control-token-leak"]).before

@@ -97,7 +97,7 @@ def test_agreement(vector: Vector) -> None:
     assert agrees(vector) == (listed is None), listed
 
 
-@pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect not in OURS]))
+@in_batches("vector", named([vector for vector in ALL if vector.dialect not in OURS]))
 def test_other_dialects_are_not_misread(vector: Vector) -> None:
     """Their markup may be claimed where the bytes are shared, but never with calls that they do not make."""
     blocks = find(vector.text, vector.tools)

@@ -261,7 +261,7 @@ STARTS: dict[str, tuple[Any, str, str | None, Any]] = {
 
 
 @pytest.mark.parametrize(("start", "deltas", "safety", "expected"), STARTS.values(), ids=STARTS)
-@pytest.mark.parametrize("api", APIS)
+@in_batches("api", APIS)
 def test_input_in_the_start_and_in_deltas_is_said_once(
     start: Any, deltas: str, safety: str | None, expected: Any, api: str
 ) -> None:

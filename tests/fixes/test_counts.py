@@ -10,6 +10,7 @@ import pytest
 from tests.build import REGISTRY, as_record, chunk, exchange, some, sse
 from tests.cuts import events_of, split
 from tests.rewrite.mending import UNSAFE, head
+from tests.selection import in_batches
 from wirelint.capture.offline import fix
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
@@ -75,7 +76,7 @@ OTHERS = REGISTRY.select(["ALL"], ["ST601"])
 
 
 @pytest.mark.parametrize("rules", [(RULE,), OTHERS], ids=["alone", "with others"])
-@pytest.mark.parametrize("name", STREAMS)
+@in_batches("name", STREAMS)
 def test_the_requested_event_is_removed(name: str, rules: tuple[Rule, ...]) -> None:
     came, wanted = STREAMS[name]
     raw = came.encode()

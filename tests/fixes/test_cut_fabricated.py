@@ -8,6 +8,7 @@ import pytest
 
 from tests.build import FORMS, Talk, schema, some
 from tests.fixes.drive import SAFE, run
+from tests.selection import in_batches
 
 TOOLS = {"get_tide": ("The tide at a harbour.", schema(harbour="string"))}
 BASE = Talk(tools=TOOLS)
@@ -26,7 +27,7 @@ CUT = {
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
-@pytest.mark.parametrize(("text", "left"), CUT.values(), ids=CUT)
+@in_batches(("text", "left"), CUT.values(), ids=CUT)
 def test_fabricated_results_are_cut(text: str, left: str | None, api: str, stream: bool) -> None:
     record = dataclasses.replace(BASE, text=text).record(api, stream)
     result = run(record, ["fabricated-result", "xml-leak", "finish-reason-mismatch"])

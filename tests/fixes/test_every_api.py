@@ -343,7 +343,7 @@ def _nth(body: str, end: str, change: Callable[[str], str]) -> str:
 
 
 @pytest.mark.parametrize("damage", FRAMINGS.values(), ids=FRAMINGS)
-@pytest.mark.parametrize("api", SSE)
+@in_batches("api", SSE)
 def test_framing_is_fixed_in_every_api(api: str, damage: Callable[[str, str], str]) -> None:
     record = Talk(ASK, "It rains, and it will rain on until the day after tomorrow.").record(api, True)
     end = "\r\n\r\n" if api.startswith("google") else "\n\n"

@@ -11,6 +11,7 @@ import pytest
 from tests.build import Assistant, Call, Result, Talk, User, chunk, events_of, schema, some, sse
 from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
+from tests.selection import in_batches
 from wirelint.model import Choice, Reply
 
 CHAT, CLAUDE = "openai.chat", "anthropic.messages"
@@ -241,7 +242,7 @@ def _is_numbered(reply: Reply) -> None:
 STREAMS: dict[str, tuple[dict[str, Any], Want]] = {**NUMBERS, **IDS, **ODD}
 
 
-@pytest.mark.parametrize(("record", "want"), STREAMS.values(), ids=STREAMS)
+@in_batches(("record", "want"), STREAMS.values(), ids=STREAMS)
 def test_faulty_streams_give_the_intended_calls(record: Mapping[str, Any], want: Want) -> None:
     _check(record, want)
 

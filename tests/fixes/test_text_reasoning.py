@@ -59,7 +59,7 @@ def test_thinking_comes_before_text_and_no_block_is_empty(stream: bool) -> None:
     "text", ["It is 4.</think>", "It is 4.\n</think>\n\n", "It\nis 4. [/THINK]", "<think>Hm.</think>4</think>"]
 )
 @pytest.mark.parametrize("step", [3, 400])
-@pytest.mark.parametrize("stream", [False, True])
+@in_batches("stream", [False, True])
 def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int, stream: bool) -> None:
     for api in APIS:
         if channel_of(api.name) == "model":
@@ -73,7 +73,7 @@ STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not i
 
 
 @pytest.mark.parametrize("text", [LONE, LONE.replace("</think>", "assistantfinal")], ids=["tag", "channel"])
-@pytest.mark.parametrize(("api", "step"), [(api, step) for api in STREAMS for step in rotated([1, 3, 7], api)])
+@in_batches(("api", "step"), [(api, step) for api in STREAMS for step in rotated([1, 3, 7], api)])
 def test_a_lone_closer_is_removed_and_the_next_reply_waits_for_one(api: str, step: int, text: str) -> None:
     first, plain = (Talk(text=said, step=step).record(api, True) for said in (text, "Hello!"))
     alone = run(first, ["think-leak"])

@@ -10,6 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, Talk, lint
 from tests.mock.test_apis import QUESTION, ROUTES, TOOLS, WITHOUT_TOOLS, Route, ask
+from tests.selection import in_batches
 from wirelint.mock import FAULTS
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.apis import APIS
@@ -119,7 +120,7 @@ def found(fault: str, route: Route, stream: bool, options: str = "") -> tuple[st
     return dict(answer.headers)[HEADER], {finding.name for finding in judged}
 
 
-@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in NO_RULES and name not in MCP_STAGES])
+@in_batches("fault", [name for name in FAULTS if name not in NO_RULES and name not in MCP_STAGES])
 def test_a_fault_breaks_the_rule_of_its_name(fault: str) -> None:
     pytest.importorskip("botocore")
     wrong, shown = [], 0
@@ -150,7 +151,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "mode"), MODES, ids=lambda value: str(value))
+@in_batches(("fault", "mode"), MODES, ids=lambda value: str(value))
 def test_every_mode_breaks_it(fault: str, mode: str) -> None:
     """At the two APIs that most clients speak, in a stream where there is a difference."""
     shown = 0

@@ -120,7 +120,7 @@ def test_arguments_are_changed(name: str, form: tuple[str, bool]) -> None:
     assert [finding.fix.title for finding in result.findings if finding.fix] != []
 
 
-@pytest.mark.parametrize("form", ALL, ids=ids)
+@in_batches("form", ALL, ids=ids)
 def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
     result = repaired(BELOW.format(action="block", more=""), talk(lookup(shelf="Harbour"), text="One moment."), form)
     assert calls(result) == []
@@ -132,7 +132,7 @@ def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
     assert [(repair.safety, repair.title) for repair in result.repairs] == [("unsafe", "lookup: blocked the call")]
 
 
-@pytest.mark.parametrize("form", ALL, ids=ids)
+@in_batches("form", ALL, ids=ids)
 def test_arguments_within_all_policies_stay_unchanged(form: tuple[str, bool]) -> None:
     said = talk(lookup(workspace="/srv/kb", shelf="letters"), Call("note", {"text": "default"}, "call_f6e5d4c3b2a1"))
     text = WORKSPACE + BELOW.format(action="block", more="")
@@ -217,7 +217,7 @@ def test_policies_apply_to_the_results_of_other_fixes(name: str, streamed: bool)
     assert "replaced workspace by /srv/kb" in " ".join(repair.title for repair in result.repairs)
 
 
-@pytest.mark.parametrize("form", ALL, ids=ids)
+@in_batches("form", ALL, ids=ids)
 def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
     said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
     result = repaired(BELOW.format(action="block", more=""), said, form)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.selection import in_batches
 from wirelint.fix import Edit
 from wirelint.rewrite.edits import apply
 
@@ -66,7 +67,7 @@ CASES: dict[str, tuple[str, list[Edit], str]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "edits", "wanted"), CASES.values(), ids=CASES.keys())
+@in_batches(("body", "edits", "wanted"), CASES.values(), ids=CASES.keys())
 def test_edits_change_their_places_and_no_other_byte(body: str, edits: list[Edit], wanted: str) -> None:
     assert apply(body.encode(), edits).decode() == wanted
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, some
 from tests.rewrite.mending import SAFE, UNSAFE, head, mend
+from tests.selection import in_batches
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import INTERNAL, Engine
@@ -238,7 +239,7 @@ def test_a_rule_that_fails_leaves_the_others_to_their_work() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"null", b"[]", b"{", b"\xff", b'{"messages": 3}', b'{"messages":[{"role":"tool"}]}']
 )
-@pytest.mark.parametrize("api", APIS)
+@in_batches("api", APIS)
 def test_odd_bodies_stay(body: bytes, api: str) -> None:
     """Also where the request was read from another body than the one that is to be repaired."""
     exchange = head(green(told("gone"), turn(called("functionsdig0"))).encode(), "openai.chat")

@@ -13,7 +13,7 @@ import pytest
 from tests import shared
 from tests.build import REGISTRY, as_record, read
 from tests.rules.case import expand, fires, in_form, silent
-from tests.selection import rotated, sampled
+from tests.selection import in_batches, rotated, sampled
 from wirelint.apis import APIS
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
@@ -104,7 +104,7 @@ def _edits(fix: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Edit]:
 
 
 @NEEDS_SHARED
-@pytest.mark.parametrize("case", _fixed_cases())
+@in_batches("case", _fixed_cases())
 def test_a_labelled_request_is_repaired_as_labelled(case: Any) -> None:
     engine = Engine(REGISTRY.rules)
     for prior in case.records[:-1]:

@@ -238,7 +238,7 @@ def test_what_is_held_too_long_is_released_and_noted() -> None:
 
 
 @pytest.mark.parametrize("rule", [_Idle, _Hold, _Shout])
-@pytest.mark.parametrize("record", STREAMS)
+@in_batches("record", STREAMS)
 def test_a_flush_in_mid_stream_loses_and_doubles_nothing(record: Mapping[str, Any], rule: type[_Idle]) -> None:
     body = _body(record)
     for place in range(0, len(body), 23 if is_complete() else 211):

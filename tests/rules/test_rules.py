@@ -60,7 +60,9 @@ def test_must_not_fire(rule: Rule) -> None:
 
 
 @EACH
-def test_manual_and_examples(rule: Rule) -> None:
+def test_manual_examples_and_enough_cases_on_both_sides(rule: Rule) -> None:
+    assert len(cases(rule)["fires"]) >= 3
+    assert len(cases(rule)["silent"]) >= 5
     manual = inspect.getdoc(rule) or ""
     assert 10 < len(summary(rule)) < 100
     assert manual.count("\n## ") >= 5
@@ -71,12 +73,6 @@ def test_manual_and_examples(rule: Rule) -> None:
 def _passed(example: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """An example behind the records that pass before it."""
     return [*example.get("prior", ()), example]
-
-
-@EACH
-def test_enough_cases_on_both_sides(rule: Rule) -> None:
-    assert len(cases(rule)["fires"]) >= 3
-    assert len(cases(rule)["silent"]) >= 5
 
 
 def test_the_directory_is_the_registry() -> None:

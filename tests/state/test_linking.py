@@ -318,7 +318,7 @@ TOLD_BY_CALLS: dict[str, tuple[list[Talk], str, str]] = {
 }
 
 
-@pytest.mark.parametrize(
+@in_batches(
     ("name", "api"),
     [*((name, "openai.chat") for name in TALES), ("two open alike and differ", "anthropic.messages")]
     + [(name, api) for name in TOLD_BY_CALLS for api in SOME if "ids" not in name or api != SOME[3]],

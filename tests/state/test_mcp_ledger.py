@@ -10,6 +10,7 @@ import pytest
 
 from tests.build import read, schema
 from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note, post, result, text
+from tests.selection import in_batches
 from wirelint.model import Tool
 from wirelint.state.mcp_ledger import McpLedger, Passed
 
@@ -68,7 +69,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize(("tool", "same"), SAME.values(), ids=SAME)
+@in_batches(("tool", "same"), SAME.values(), ids=SAME)
 def test_whether_a_tool_is_the_server_s(tool: Tool, same: bool) -> None:
     url = "http://intranet.test:8765/mcp"
     known = wire([introduced("acme-wiki", url=url), listed(SERVED, url=url), called("search", {}, "x", url=url)])

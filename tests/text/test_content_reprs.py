@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.text.content_reprs import find_reprs, unwrap
 
@@ -29,7 +29,7 @@ def test_printed_parts_in_a_prompt_are_unwrapped(text: str, wanted: str) -> None
     assert find_reprs(wanted) == ()
 
 
-@pytest.mark.parametrize(
+@in_batches(
     "text",
     TABLES["other_texts_stay"],
     ids=lambda text: text[:30],

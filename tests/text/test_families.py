@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.build import REGISTRY, some
 from tests.rules.case import cases
 from tests.selection import in_batches
@@ -55,7 +53,7 @@ def test_what_is_appended(name: str) -> None:
     assert missing_header(prompt + text, family(model)) is None
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.family)
+@in_batches("template", TEMPLATES, ids=lambda template: template.family)
 def test_the_header_of_a_template_is_a_turn_of_its_assistant(template) -> None:  # type: ignore[no-untyped-def]
     """Or becomes one with what the model writes first."""
     begun = next(turn for rest in ("", "<|message|>") if (turn := template.turn.match(template.header + rest)))

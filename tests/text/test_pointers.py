@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.selection import in_batches
 from tests.tables import rows, tables
 from wirelint.text.pointers import at, locate, spelled, tokens
 
@@ -14,7 +15,7 @@ TABLES = tables(__file__)
 BODY = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "m~n": 8, "deep": [{"x": [1, {"y": None}]}]}
 
 
-@pytest.mark.parametrize(
+@in_batches(
     ("pointer", "wanted"),
     [
         ("", BODY), ("/foo", ["bar", "baz"]), ("/foo/0", "bar"), ("/", 0), ("/a~1b", 1), ("/m~0n", 8), ("/foo/2", None),

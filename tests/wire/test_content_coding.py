@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.selection import in_batches
 from wirelint.wire.content_coding import CodingError, TooLargeError, decode, decoder
 
 TEXT = ('data: {"choices":[{"delta":{"content":"Grüße"}}]}\n\n' * 4).encode()
@@ -69,7 +70,7 @@ BODIES: dict[str, tuple[str | None, bytes]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("coding", "body"), BODIES.values(), ids=BODIES)
+@in_batches(("coding", "body"), BODIES.values(), ids=BODIES)
 def test_a_coding_is_undone_at_every_cut(coding: str | None, body: bytes) -> None:
     assert decode(coding, body) == TEXT
     for place in range(1, len(body)):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.selection import in_batches
 from tests.tables import tables
 from tests.wire.test_aws_eventstream import ONE, TWO
 from wirelint.events import Frame
@@ -61,12 +62,12 @@ def framed(kind: str | None, body: bytes, streamed: bool) -> list[Frame]:
     return whole[1]
 
 
-@pytest.mark.parametrize(("kind", "body", "streamed", "data"), EVENTFUL.values(), ids=EVENTFUL)
+@in_batches(("kind", "body", "streamed", "data"), EVENTFUL.values(), ids=EVENTFUL)
 def test_a_body_is_read_as_events_or_a_document(kind: str | None, body: bytes, streamed: bool, data: list[str]) -> None:
     assert [frame.data for frame in framed(kind, body, streamed) if frame.data is not None] == data
 
 
-@pytest.mark.parametrize(("kind", "body", "streamed", "expected"), IN_LINES.values(), ids=IN_LINES)
+@in_batches(("kind", "body", "streamed", "expected"), IN_LINES.values(), ids=IN_LINES)
 def test_a_body_is_read_as_lines_or_a_document(
     kind: str | None, body: bytes, streamed: bool, expected: list[Any]
 ) -> None:
@@ -137,6 +138,6 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize(("head", "verdict"), HEADS.items(), ids=map(repr, HEADS))
+@in_batches(("head", "verdict"), HEADS.items(), ids=map(repr, HEADS))
 def test_a_head_is_undecided_while_it_can_be_both(head: bytes, verdict: bool | None) -> None:
     assert looks_like_events(head) is verdict

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
+from tests.selection import in_batches
 from tests.tables import tables
 from wirelint.events import Frame
 from wirelint.wire import EventStream
@@ -41,7 +42,7 @@ def dispatched(body: bytes) -> list[tuple[str | None, str]]:
 GRAMMAR = rows("grammar")
 
 
-@pytest.mark.parametrize(("body", "expected"), GRAMMAR.values(), ids=GRAMMAR)
+@in_batches(("body", "expected"), GRAMMAR.values(), ids=GRAMMAR)
 def test_events_follow_the_standard(body: bytes, expected: list[list[str | None]]) -> None:
     assert [[*event] for event in dispatched(body)] == expected
 
@@ -50,7 +51,7 @@ def test_events_follow_the_standard(body: bytes, expected: list[list[str | None]
 FAULTS = rows("faults")
 
 
-@pytest.mark.parametrize(("body", "expected"), FAULTS.values(), ids=FAULTS)
+@in_batches(("body", "expected"), FAULTS.values(), ids=FAULTS)
 def test_departures_from_the_standard_are_noted(body: bytes, expected: list[str]) -> None:
     assert [kind for frame in frames([body]) for kind, _ in frame.faults] == expected
 
@@ -67,7 +68,7 @@ def test_events_that_lost_their_blank_line_are_told_apart(body: bytes, documents
 ALL = GRAMMAR | FAULTS | RUN_ON
 
 
-@pytest.mark.parametrize("body", [body for body, _ in ALL.values()], ids=ALL)
+@in_batches("body", [body for body, _ in ALL.values()], ids=ALL)
 def test_every_cut_gives_the_same_frames(body: bytes) -> None:
     whole = frames([body])
     assert b"".join(frame.raw for frame in whole) == body
@@ -136,7 +137,7 @@ def test_frames_come_as_soon_as_they_are_complete() -> None:
 
 
 @pytest.mark.parametrize("line", [b"\r", b"\n", b"\r\n", b"\r\r", b":\r", b"data: \r"], ids=repr)
-@pytest.mark.parametrize("step", [1 << 20, 64])
+@in_batches("step", [1 << 20, 64])
 def test_lines_without_end_are_read_once(line: bytes, step: int) -> None:
     """128 KB of one line: searched again for each line, it took a quarter of a minute."""
     body = line * ((1 << 17) // len(line))
