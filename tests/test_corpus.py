@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, as_record
-from tests.selection import in_batches
+from tests.selection import in_batches, sampled
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
@@ -55,7 +55,7 @@ CLEAN = [line for path in CLEAN_FILES for line in read_lines(path)]
 FAULTY = read_lines(ANOMALIES)
 
 
-@in_batches("line", cases(CLEAN))
+@in_batches("line", sampled(cases(CLEAN), 120))
 def test_healthy_exchange_is_silent(line: Line) -> None:
     assert told(findings(Engine(REGISTRY.rules), line)) == [], line["note"]
 

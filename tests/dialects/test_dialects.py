@@ -52,6 +52,15 @@ def load_vectors() -> Iterator[Vector]:
 
 
 ALL = list(load_vectors())
+_READ: dict[tuple[str, str, str], tuple[Block, ...]] = {}
+
+
+def read(vector: Vector) -> tuple[Block, ...]:
+    """The blocks of a vector's text; most tests ask for them."""
+    key = vector.dialect, vector.case, vector.text
+    if key not in _READ:
+        _READ[key] = find(vector.text, vector.tools)
+    return _READ[key]
 
 
 def per_dialect(vectors: Iterable[Vector]) -> Callable[[Callable[..., None]], Any]:
@@ -80,7 +89,7 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 @LOUD
 def test_markup_is_read(vectors: list[Vector]) -> None:
     for vector in vectors:
-        blocks = find(vector.text, vector.tools)
+        blocks = read(vector)
         assert calls_in(blocks) == vector.data["calls"], vector.case
         assert {block.dialect for block in blocks} == {vector.data.get("dialect", vector.dialect)}, vector.case
         assert all(block.complete for block in blocks) == vector.data["complete"], vector.case
@@ -96,14 +105,15 @@ def test_markup_is_read(vectors: list[Vector]) -> None:
 @SILENT
 def test_clean_text_is_silent(vectors: list[Vector]) -> None:
     for vector in vectors:
-        assert find(vector.text, vector.tools) == (), vector.case
+        assert read(vector) == (), vector.case
 
 
 @EVERY
 def test_probe_never_misses(vectors: list[Vector]) -> None:
     for vector in vectors:
-        for text in (vector.text, f"Before.\n{vector.text}\nAfter."):
-            assert may_hold_markup(text, vector.tools) or find(text, vector.tools) == (), vector.case
+        assert may_hold_markup(vector.text, vector.tools) or read(vector) == (), vector.case
+        text = f"Before.\n{vector.text}\nAfter."
+        assert may_hold_markup(text, vector.tools) or find(text, vector.tools) == (), vector.case
 
 
 @EVERY
@@ -121,7 +131,7 @@ def test_text_around_does_not_matter(vectors: list[Vector]) -> None:
     """Except for weak shapes, which are the whole message, tails, which end it, and cut blocks."""
     lead = "Erst schauen wir nach – ✓ a < b.\n\n"
     for vector in vectors:
-        alone, shifted = find(vector.text, vector.tools), find(lead + vector.text, vector.tools)
+        alone, shifted = read(vector), find(lead + vector.text, vector.tools)
         if not vector.data["complete"] or any(block.tier == "weak" for block in alone):
             continue
         assert [(block.start + len(lead), block.end + len(lead), block.calls) for block in alone] == [
@@ -134,7 +144,7 @@ def test_cut_openers_are_held(vectors: list[Vector]) -> None:
     """At every cut, a later block begins in the held suffix, or its opener is complete."""
     for vector in vectors:
         text = f"Some words first. {vector.text}" if vector.text[:1] == "<" else vector.text
-        blocks = find(text, vector.tools)
+        blocks = read(vector) if text is vector.text else find(text, vector.tools)
         for cut in sampled(range(len(text) + 1), 1):
             seen = text[:cut]
             released = cut - held_suffix(seen, vector.tools)
@@ -241,7 +251,7 @@ ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </in
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("case", sampled(list(UNITS), 25))
+@pytest.mark.parametrize("case", sampled(list(UNITS), 16))
 def test_work_is_linear(case: str) -> None:
     unit = UNITS[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
@@ -279,7 +289,7 @@ def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> N
     `<start_of_turn>` right behind the tag of a tool is a parameter.
     """
     for number, vector in enumerate(vectors):
-        block = find(vector.text, vector.tools)[0]
+        block = read(vector)[0]
         opener = re.compile(r"<\|?[\w:]{4,}[|>]|\[TOOL_CALLS\]").match(vector.text, block.start)
         if opener is None or block.tier == "weak" or "<|start|>" in vector.text:
             continue
@@ -304,7 +314,7 @@ def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 
-@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 12), *MEGABYTES])
+@pytest.mark.parametrize("unit", [*sampled(list(UNITS.values()), 8), *MEGABYTES])
 def test_long_repeated_units_end(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))
@@ -335,7 +345,7 @@ def test_settled_blocks_are_final(vectors: list[Vector]) -> None:
 
 
 def settles(vector: Vector, text: str, cuts: Iterable[int]) -> None:
-    blocks = find(text, vector.tools)
+    blocks = read(vector) if text is vector.text else find(text, vector.tools)
     declared = {tool.name for tool in vector.tools}
     for cut in cuts:
         seen = text[:cut]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, Turn, User, as_record, lint, read, schema
-from tests.selection import in_batches
+from tests.selection import in_batches, rotated
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
 from wirelint.rewrite.request import Mended, mend_request
@@ -74,7 +74,11 @@ FAULTS = {name: _fault(told) for name, told in TABLES["faults"].items()}
 
 
 def _runs() -> list[Any]:
-    return [pytest.param(fault, api, id=f"{name}-{api}") for name, fault in FAULTS.items() for api in fault.apis]
+    return [
+        pytest.param(fault, api, id=f"{name}-{api}")
+        for name, fault in FAULTS.items()
+        for api in rotated(fault.apis, name, 3)
+    ]
 
 
 def _record(history: list[Any], api: str, fault: Fault) -> dict[str, Any]:

@@ -26,9 +26,9 @@ EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.nam
 
 @EACH
 def test_must_fire_at_every_cut(rule: Rule) -> None:
-    """In one form, whole; 3 cases byte by byte. With `--all` each form of each case, at other places too."""
+    """In one form, whole; 2 cases byte by byte. With `--all` each form of each case, at other places too."""
     all_cases = [*fires([rule])]
-    cut_cases = sampled([id_ for id_, _, _ in all_cases], 3)
+    cut_cases = sampled([id_ for id_, _, _ in all_cases], 2)
     for id_, _, expected in all_cases:
         for label, records in expand(expected.case, rotated(expected.forms, id_)):
             with in_form(f"{id_}: {label}"):
