@@ -238,7 +238,7 @@ CHANGES: dict[str, Callable[[], Change]] = {
 
 
 @pytest.mark.parametrize("api", NAMES)
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 6)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=300 if is_complete() else 10)
 @given(data=st.data())
 def test_no_reply_makes_an_api_fail(api: str, data: st.DataObject) -> None:
     body = data.draw(mutants(api))

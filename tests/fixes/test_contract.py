@@ -173,7 +173,7 @@ def _each(rules: Sequence[Rule]) -> pytest.MarkDecorator:
 
 @_each(REGISTRY.rules)
 def test_claimed_fixes_are_made(rule: Rule) -> None:
-    cases = [("the manual's example", rule, Fires(rule.example.fires)), *sampled([*fires([rule])], 10)]
+    cases = [("the manual's example", rule, Fires(rule.example.fires)), *sampled([*fires([rule])], 14)]
     cut_often = {id_ for id_, _, _ in sampled(cases, 3)}
     for id_, _, case in cases:
         for label, records in expand(case.case, rotated(case.forms, id_)):

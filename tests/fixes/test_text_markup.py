@@ -125,7 +125,7 @@ def test_markup_in_a_whole_body_becomes_calls_or_stays(case: Case, api: str) -> 
     assert passed.changed == bool(case.calls)
 
 
-@in_batches("name", sampled(list(CASES), 24), size=6)
+@in_batches("name", sampled(list(CASES), 28), size=6)
 def test_markup_in_a_stream_becomes_calls_or_stays_at_every_cut(name: str) -> None:
     case = CASES[name]
     for api in rotated([OPENAI, ANTHROPIC], case.text):

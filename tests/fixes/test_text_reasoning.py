@@ -40,7 +40,7 @@ def test_reasoning_and_tokens_leave_the_text_at_every_cut(case: Mapping[str, Any
     cuts = [(0, 1), *((at, len(text)) for at in sampled(range(1, len(text)), 2))]
     rules = case.get("rules", ["think-leak"])
     pieces = (None, 0), *(cuts if case.get("live", True) else ())
-    for api, (first, step) in product(rotated(SHAPED, text), pieces):
+    for api, (first, step) in product(rotated(SHAPED, f"{text} {rules}"), pieces):
         talk = Talk(text=text, first=first or 0, step=step, **more)
         passed = run(talk.record(api, first is not None), rules, permit)
         assert (passed.choice.text.strip(), passed.choice.reasoning) == wanted, (api, first)

@@ -32,8 +32,8 @@ def _few_bodies() -> Iterator[None]:
 
 
 def test_a_short_run_finds_nothing() -> None:
-    outcome = runner.run(seed=1, numbers=range(50), seconds=30.0, jobs=1, progress=lambda _: None, shared=False)
-    assert outcome.bodies >= 25
+    outcome = runner.run(seed=1, numbers=range(100), seconds=30.0, jobs=1, progress=lambda _: None, shared=False)
+    assert outcome.bodies >= 50
     assert [(found.contract, found.number, found.seen) for found in outcome.found] == []
 
 
