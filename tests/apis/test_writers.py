@@ -247,7 +247,7 @@ def test_written_replies_read_as_the_events(api: str, shape: Shape, form: str) -
     well_formed = form == "stream" and is_well_formed(api, body)
     if "reasoning" in str(shape.parts):
         names -= {"text turned into reasoning"}
-    for name in rotated(sorted(names), f"{api} {form} {shape.parts}", 11):
+    for name in rotated(sorted(names), f"{api} {form} {shape.parts}", 13):
         written, expected = rewritten(api, body, CHANGES[name](api))
         reply = reply_of(api, written)
         assert content(api, reply) == content(api, expected), name

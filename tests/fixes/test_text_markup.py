@@ -211,7 +211,8 @@ def test_a_stream_that_dies_in_the_markup_stays_unchanged() -> None:
     ids=["json never closed", "parameter never closed", "openers", "invokes", "tokens", "fences"],
 )
 def test_unfinished_markup_stays_unchanged(text: str) -> None:
-    assert not run(Talk(text=text, tools=TOOLS, step=97).record(OPENAI, True), RULE).changed
+    step = 23 if "```" in text else 97  # fences are parsed again and again, up to a limit
+    assert not run(Talk(text=text, tools=TOOLS, step=step).record(OPENAI, True), RULE).changed
 
 
 def test_a_run_over_the_limit_stays_with_a_note() -> None:
