@@ -120,7 +120,7 @@ DEAR = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(list(DEAR), 2))
+@pytest.mark.parametrize("name", sampled(list(DEAR), 4))
 def test_no_call_for_100_kb_takes_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     unit = DEAR[name]
     for way in rotated(["judge", "repair"], unit):
