@@ -184,7 +184,7 @@ def test_claimed_fixes_are_made(rule: Rule) -> None:
 
 @_each([rule for rule in REGISTRY.rules if _repairs(rule)])
 def test_silent_cases_stay_unchanged(rule: Rule) -> None:
-    cases = [("the manual's example", rule, Silent(rule.example.silent)), *sampled([*silent([rule])], 14)]
+    cases = [("the manual's example", rule, Silent(rule.example.silent)), *sampled([*silent([rule])], 20)]
     runs = [(id_, run) for id_, _, case in cases for run in expand(case.case, rotated(case.forms, id_))]
     for id_, (label, records) in runs:
         with in_form(f"{id_}: {label}"):
