@@ -81,8 +81,10 @@ def test_a_lone_closer_is_removed_and_the_next_reply_waits_for_one(api: str, ste
     assert [finding.fix is not None for finding in alone.findings] == [True]
     known = run([first, first], ["think-leak"])
     assert _said(known) == ("Hello, friend!", SENTENCE)
+    assert [finding.fix is not None for finding in known.findings] == [True]
     assert (alone.left, known.left) == ((), ())
-    assert run([first, plain], ["think-leak"]).delivered == as_record(plain, 1).response_body
+    after = run([first, plain], ["think-leak"])
+    assert (after.delivered, after.findings) == (as_record(plain, 1).response_body, ())
     assert _said(run([first, plain, first], ["think-leak"]))[1] == ""
     bare = text.replace("Hello, friend!", '{"name": "find_ferry", "arguments": {"harbour": "Oban"}}')
     called = run(Talk(text=bare, step=step, tools=TOOLS).record(api, True), ["think-leak", "xml-leak"])
