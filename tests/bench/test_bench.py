@@ -16,8 +16,8 @@ from wirelint.registry import Registry
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: str) -> str:
-    command = [sys.executable, "-m", "tests.bench", *arguments]
+def run(*arguments: str, program: str = "tests.bench") -> str:
+    command = [sys.executable, "-m", program, *arguments]
     wide = {**os.environ, "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, encoding="utf-8", timeout=150)
     assert (done.returncode, done.stderr) == (0, "")
@@ -28,6 +28,13 @@ def test_the_engine_is_measured_on_every_body() -> None:
     out = run("engine", "--tiny")
     assert all(body in out for body in ("openai.chat, leak", "anthropic.messages, tool call", "openai.chat, whole"))
     assert f"{len(Registry.load().rules) - 9} more rules" in out
+
+
+@pytest.mark.complete
+def test_entered_functions_are_counted_for_replies_and_the_command() -> None:
+    lines = run(program="tests.bench.entered").splitlines()
+    assert len(lines) == 5
+    assert all(re.search(r": [1-9]\d* modules, [1-9]\d* functions, [1-9]\d* calls$", line) for line in lines), lines
 
 
 @pytest.mark.live
