@@ -32,7 +32,7 @@ from wirelint.settings import Scopes
 CODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
-    "br": brotli.compress,
+    "br": lambda body: bytes(brotli.compress(body, quality=5)),
     "zstd": zstandard.ZstdCompressor().compress,
 }
 """What encodes a body, by its content-encoding."""

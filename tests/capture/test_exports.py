@@ -12,12 +12,12 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from tests.build import REGISTRY
+from tests.selection import rotated
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
-from wirelint.cli import cli
 from wirelint.cli.export import export
 from wirelint.fix import AppliedFix
 from wirelint.model import Timing
@@ -88,8 +88,14 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("suffix", ["har", "mitm", "jsonl"])
-@pytest.mark.parametrize("name", ["odd", "samples", "anomalies"])
+SUFFIXES = ["har", "mitm", "jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [(name, suffix) for name in ("odd", "anomalies") for suffix in SUFFIXES]
+    + [("samples", suffix) for suffix in rotated(SUFFIXES, "samples")],
+)
 def test_read_again_it_is_the_same(captures: dict[str, Path], tmp_path: Path, name: str, suffix: str) -> None:
     source, out = captures[name], tmp_path / f"out.{suffix}"
     status, told = _run(source, "-o", out)
@@ -162,20 +168,6 @@ def test_nothing_secret_is_written(tmp_path: Path) -> None:
         assert KEY.encode() not in (tmp_path / f"out.{suffix}").read_bytes()
         assert b"[redacted:" in (tmp_path / f"out.{suffix}").read_bytes()
     assert Redactor().record(leak).error != KEY
-
-
-def test_the_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that need nothing but the samples, as they stand there, one after the other."""
-    page = (ROOT / "docs" / "captures.md").read_text(encoding="utf-8")
-    commands = [line.partition(" #")[0].split()[1:] for line in page.splitlines() if line.startswith("wirelint ")]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "captures").symlink_to(ROOT / "captures")
-    known = [one for one in commands if any(word.startswith(("captures/", "case.")) for word in one)]
-    assert len(known) >= 7
-    for command in known:
-        result = CliRunner().invoke(cli, command, standalone_mode=False)
-        assert result.exception is None, f"{command}: {result.exception}"
-        assert result.return_value in ((0, 1) if command[0] == "check" else (0,)), f"{command}: {result.output}"
 
 
 WRONG: dict[str, tuple[list[str], str]] = {

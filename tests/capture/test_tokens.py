@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import some
-from tests.selection import in_batches
+from tests.selection import in_batches, is_complete, rotated
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK, find_tokens, forms, harmless
@@ -76,8 +76,8 @@ def survives(secret: str, text: str) -> bool:
 @in_batches("name", SECRETS)
 def test_no_credential_survives_anywhere(name: str) -> None:
     redactor, secret = Redactor(b"k"), SECRETS[name]
-    for place, wrap in PLACES.items():
-        text = wrap(secret)
+    for place in rotated(list(PLACES), name, 4):
+        text = PLACES[place](secret)
         assert not harmless(text), place
         assert not survives(secret, redactor.text(text)), place
         plain = json.dumps({"messages": [{"role": "tool", "content": text}]}, ensure_ascii=False)
@@ -103,7 +103,7 @@ def test_no_credential_survives_in_a_stream(name: str) -> None:
     text = f"So: {SECRETS[name]} it is"
     chosen, joined = random.Random(name), set[str]()
     whole = [text], [*text], [text[:20], text[20:]]
-    for pieces in (*whole, *(_cut(text, chosen) for _ in range(3))):
+    for pieces in (*whole, *(_cut(text, chosen) for _ in range(3 if is_complete() else 1))):
         body = some(Redactor(b"k").body(_stream(["", *pieces, "."])))
         events = [json.loads(line[6:]) for line in body.decode().split("\n\n")[:-2]]
         assert len(events) == len(pieces) + 2

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,15 @@ class Ran:
 
 
 Wirelint = Callable[..., Ran]
+SAMPLES = Path(__file__).resolve().parents[2] / "captures" / "samples"
+
+
+def few_samples(folder: Path) -> None:
+    """Make a folder of the shipped samples with few of the faults: commands that are only shown need no more."""
+    folder.mkdir()
+    shutil.copy(SAMPLES / "one-call.jsonl", folder)
+    lines = (SAMPLES / "faults.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "faults.jsonl").write_bytes(b"".join(line for line in lines if b"-leak-" in line[:60]))
 
 
 @pytest.fixture

@@ -141,7 +141,12 @@ def test_bad_input_is_one_line_and_2(
 
 
 @rows(tables(__file__)["wrong"])
-def test_wrong_arguments_are_one_line_and_2(args: list[str], says: str, wirelint: Wirelint) -> None:
+def test_wrong_arguments_are_one_line_and_2(
+    args: list[str], says: str, wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "captures").mkdir()
+    write(tmp_path / "captures" / "run.jsonl", CLEAN)
     ran = wirelint(*args)
     assert ran.status == 2
     lines = [line for line in ran.err.splitlines() if "0 exchanges" not in line]

@@ -13,11 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.conftest import Wirelint
+from tests.cli.conftest import SAMPLES, Wirelint, few_samples
 from wirelint.cli import COMMANDS, EXAMPLES, GROUPS, Guided, command
-
-ROOT = Path(__file__).resolve().parents[2]
-
 
 GUIDED = {name: made for name in COMMANDS if isinstance(made := command(name), Guided)}
 STAYING = {"proxy", "mock", "demo", "docs", "run", "doctor", "replay"}
@@ -61,9 +58,10 @@ SHOWN = [words for _, words in EXAMPLES] + [words for made in GUIDED.values() fo
 
 
 def test_the_examples_work(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "captures").symlink_to(ROOT / "captures")
+    (tmp_path / "captures").mkdir()
+    few_samples(tmp_path / "captures" / "samples")
     monkeypatch.chdir(tmp_path)
-    capture = (ROOT / "captures" / "samples" / "one-call.jsonl").read_bytes()
+    capture = (SAMPLES / "one-call.jsonl").read_bytes()
     for example in SHOWN:
         name, *args = _words(example)
         if (name in STAYING and "--list" not in args and "--check" not in args) or "--watch" in args:

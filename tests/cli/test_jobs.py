@@ -16,7 +16,6 @@ import pytest
 from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
 from tests.test_registry import draft
-from wirelint.capture.offline import Checked
 from wirelint.cli import jobs
 from wirelint.cli.jobs import Bar, Workers, size_of
 from wirelint.cli.options import Selection
@@ -57,7 +56,19 @@ def tree(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == "fix" else pytest.mark.complete) for name in COMMANDS]
 )
-def test_several_processes_give_the_results_of_one(captures: Path, wirelint: Wirelint, name: str) -> None:
+def test_several_processes_give_the_results_of_one(
+    captures: Path, wirelint: Wirelint, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The bar shows what the workers have done, and a process that somebody else has started goes on."""
+    begun: list[Workers] = []
+
+    def enter(workers: Workers) -> Workers:
+        begun.append(workers)
+        return workers
+
+    monkeypatch.setattr(Workers, "__enter__", enter)
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,), daemon=True)
+    other.start()
     command = COMMANDS[name]
     others = ("captures/empty", "captures/clean.jsonl", "captures/clean.jsonl", "nowhere.jsonl")
     paths = ("captures", *(others if command[0] != "fix" else ()))
@@ -68,6 +79,13 @@ def test_several_processes_give_the_results_of_one(captures: Path, wirelint: Wir
     assert runs[0] == runs[1]
     assert "odd-reply failed" in runs[0][0].err
     assert "torn.jsonl" in runs[0][0].err
+    assert other.is_alive()
+    other.terminate()
+    other.join()
+    bar = begun[-1]._bar
+    records = sum(len(path.read_text("utf-8").splitlines()) for path in captures.glob("*.jsonl")) - 1
+    if name == "fix":
+        assert (bar.counts[0], round(bar.counts[1])) == (records, bar.size - size_of("captures/torn.jsonl"))
 
 
 def test_small_captures_and_standard_input_need_one_process(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,18 +98,6 @@ def test_small_captures_and_standard_input_need_one_process(captures: Path, monk
     assert processes(2, "captures") == 2
     monkeypatch.setattr(jobs, "_SMALL", 0)
     assert processes(None, "captures") == 4
-
-
-def test_the_bar_shows_what_the_workers_have_done(captures: Path) -> None:
-    selection = Selection(isolated=True)
-    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,), daemon=True)
-    other.start()
-    with Bar(["captures"], "checking") as bar, Workers(2, bar, selection.scopes) as workers:
-        records = [item for item in workers.checked(selection.scopes()) if isinstance(item, Checked)]
-        assert (bar.counts[0], round(bar.counts[1])) == (len(records), bar.size - size_of("captures/torn.jsonl"))
-    assert other.is_alive(), "a process that somebody else has started goes on"
-    other.terminate()
-    other.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="the terminal sends Ctrl-C to a group of processes")

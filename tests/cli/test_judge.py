@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,26 +109,15 @@ def test_a_wrong_url_is_status_2(wirelint: Wirelint, capture: Path, url: str, sa
 
 
 @pytest.fixture
-def endpoint(tmp_path: Path) -> Iterator[str]:
-    """The URL of `wirelint mock` as a process that plays the judge."""
-    pairs = [(json.dumps(one["when"]["text"]), json.dumps(one["text"])) for one in SCRIPT]
-    lines = [f"[[reply]]\nwhen.text = {when}\ntext = {text}\ntimes = 1\n" for when, text in pairs]
-    (tmp_path / "judge.toml").write_text("".join(lines), encoding="utf-8")
-    command = [sys.executable, "-m", "wirelint", "mock", "--port", "0", "--scenario", str(tmp_path / "judge.toml")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            yield process.stdout.readline().split()[-1]
-        finally:
-            process.send_signal(signal.SIGTERM)
+def endpoint() -> Iterator[str]:
+    with serve(scenario={"reply": SCRIPT}) as server:
+        yield server.url
 
 
-@pytest.mark.live
 def test_every_format_names_the_source(wirelint: Wirelint, capture: Path, endpoint: str, tmp_path: Path) -> None:
     args = capture, "--judge", endpoint, "--ignore=ungrounded-answer"
-    command = [sys.executable, "-m", "wirelint", "check", *map(str, args)]
-    first = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=False)
-    assert "      (source: judge) says 'left the depot'; evidence: request /messages/2\n" in first.stdout
+    first = wirelint("check", *args, columns=80)
+    assert "      (source: judge) says 'left the depot'; evidence: request /messages/2\n" in first.out
     for name in sampled(list(FORMATS), 3):
         out = wirelint("check", *args, "--output-format", name, "--all-occurrences").out
         assert out.count("(source: judge) says ") == 3, name

@@ -1,13 +1,13 @@
-"""`wirelint replay` against `wirelint mock` as a process, and against servers that hang, refuse and break off."""
+"""`wirelint replay` against the mock server, and against servers that hang, refuse and break off."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.tables import rows, tables
 from wirelint.capture.format import read_lines
 from wirelint.capture.record import Record
 from wirelint.cli import replay as replaying
+from wirelint.mock import MockServer
 from wirelint.model import Timing
 
 pytestmark = pytest.mark.live
@@ -39,15 +40,8 @@ def asked(number: int, api: str = "openai.chat", *, stream: bool = True) -> dict
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
-    command = [sys.executable, "-m", "wirelint", "mock", "--pace", "5"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found
-            yield found[0]
-        finally:
-            process.kill()
+    with MockServer(pace=5) as server:
+        yield server.url
 
 
 @pytest.fixture
@@ -115,7 +109,7 @@ def test_an_interrupted_run_leaves_a_valid_capture(wirelint: Wirelint, tmp_path:
         [sys.executable, "-m", "wirelint", *args], stderr=subprocess.PIPE, env=environment
     ) as process:
         while process.poll() is None and not any(file.stat().st_size for file in out.glob("*/exchanges.jsonl")):
-            pass
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=30)[1].decode()
     assert process.returncode == 130, said

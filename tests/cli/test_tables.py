@@ -18,7 +18,7 @@ import fsspec
 import pytest
 
 from tests.build import Call, Talk, schema
-from tests.cli.conftest import Wirelint
+from tests.cli.conftest import Wirelint, few_samples
 from tests.cli.test_check import CUT, write
 from tests.selection import sampled
 from wirelint.view import parquet
@@ -181,7 +181,8 @@ def test_tables_give_the_figures_of_their_capture(
     if capture == "own":
         write(name, *(record for record in [*RECORDS, MCP] if record["id"] != "cut"))  # it has a count above 64 bits
     else:
-        assert wirelint("export", PAGE.parents[1] / "captures" / "samples", "-o", name).status == 0
+        few_samples(tmp_path / "samples")
+        assert wirelint("export", "samples", "-o", name).status == 0
     assert wirelint("export", "run.jsonl", "--format", "parquet", "-o", "tables").status == 0
     expected, seen = (wirelint(*(word.replace("{}", place) for word in words)) for place in ("run.jsonl", "tables"))
     assert (expected.status, seen.status) == (0, 0), seen.err

@@ -12,12 +12,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
+from tests.cli.conftest import Wirelint, wirelint
 from tests.docs.test_shown import PAGES, ROOT
 from tests.selection import in_batches
 from wirelint import DOCUMENTATION, REPOSITORY, __version__
 from wirelint.registry import page_url
+
+__all__ = ["wirelint"]
 
 _BLOCK = re.compile(r"^```(python|json|toml|yaml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 READERS: dict[str, Any] = {
@@ -69,42 +73,52 @@ def test_code_on_a_page_can_be_read(page: Path) -> None:
         READERS[language](text)
 
 
-def run_action(folder: Path, **given: str) -> tuple[int, str, dict[str, str]]:
-    """Run the check step of the action; return its exit status, its output, and the outputs of the step."""
+def run_action(folder: Path, program: str, **given: str) -> tuple[int, str, dict[str, str]]:
+    """Run the check step of the action with a shell script as `wirelint`; return its exit status, its output, and the
+    outputs of the step."""
     (step,) = (step for step in load("action.yml")["runs"]["steps"] if step.get("id") == "check")
-    program = folder / "wirelint" / "bin" / "wirelint"
-    program.parent.mkdir(parents=True, exist_ok=True)
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m wirelint "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    file = folder / "wirelint" / "bin" / "wirelint"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+    file.chmod(0o755)
     outputs = folder / "outputs"
     outputs.write_text("", encoding="utf-8")
-    environment = {
-        **os.environ,
-        "PATHS": "captures/samples",
-        "ARGS": "",
-        "FAIL": "true",
-        **given,
-        "RUNNER_TEMP": str(folder),
-        "GITHUB_OUTPUT": str(outputs),
-        "PYTHONPATH": str(ROOT),
-    }
+    places = {"RUNNER_TEMP": str(folder), "GITHUB_OUTPUT": str(outputs), "PYTHONPATH": str(ROOT)}
+    inputs = {"PATHS": "captures/samples/faults.jsonl", "ARGS": "", "FAIL": "true", **given}
     ran = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=ROOT, env=environment, capture_output=True, text=True
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        cwd=ROOT,
+        env={**os.environ, **places, **inputs},
+        capture_output=True,
+        text=True,
     )
     pairs = (line.partition("=") for line in outputs.read_text(encoding="utf-8").splitlines())
     return ran.returncode, ran.stdout + ran.stderr, {name: value for name, _, value in pairs}
 
 
 def test_the_action_annotates_and_writes_sarif(tmp_path: Path) -> None:
-    status, output, made = run_action(tmp_path, ARGS="--select LK")
+    status, output, made = run_action(tmp_path, f'exec "{sys.executable}" -m wirelint "$@"', ARGS="--select LK")
     assert (status, made["status"]) == (0, "1"), output
     assert "::error file=captures/samples/faults.jsonl" in output
     (run,) = json.loads(Path(made["sarif"]).read_text(encoding="utf-8"))["runs"]
     assert {result["ruleId"][:2] for result in run["results"]} == {"LK"}
-    assert run_action(tmp_path, PATHS="captures/clean/arguments-and-schemas.jsonl")[2]["status"] == "0"
 
 
-def test_the_action_fails_on_what_it_cannot_read(tmp_path: Path) -> None:
-    status, output, _ = run_action(tmp_path, PATHS="nowhere", FAIL="false")
-    assert status == 2
-    assert "nowhere: no such file or folder" in output
+@pytest.mark.parametrize(
+    ("unread", "found", "fail", "expected"),
+    [(0, 0, "true", (0, "0")), (0, 1, "false", (0, "0")), (0, 2, "false", (0, "2")), (2, 0, "false", (2, None))],
+    ids=["clean", "findings that may be", "a check that fails", "nothing to read"],
+)
+def test_the_action_fails_by_the_status_of_check(
+    tmp_path: Path, unread: int, found: int, fail: str, expected: tuple[int, str | None]
+) -> None:
+    """The step runs `check` twice, the first time with `--exit-zero`: what is not read still ends that with 2."""
+    program = f'case "$*" in *--exit-zero*) exit {unread};; esac; exit {found}'
+    status, _, made = run_action(tmp_path, program, FAIL=fail)
+    assert (status, made.get("status")) == expected
+
+
+def test_a_path_that_cannot_be_read_is_2_with_exit_zero(wirelint: Wirelint) -> None:
+    ran = wirelint("check", "nowhere", "--output-format", "sarif", "--exit-zero")
+    assert ran.status == 2
+    assert "nowhere: no such file or folder" in ran.err

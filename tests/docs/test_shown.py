@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -22,10 +21,10 @@ import click
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Wirelint, wirelint
+from tests.cli.conftest import Wirelint, few_samples, wirelint
 from tests.selection import in_batches
 from wirelint.addon.options import OPTIONS
-from wirelint.cli import cli
+from wirelint.cli import cli, main
 
 __all__ = ["wirelint"]
 
@@ -41,6 +40,9 @@ LASTING = {"proxy", "mock", "demo", "run", "doctor", "replay"}
 """Commands that start processes, need a server, or look at the machine."""
 OURS = {"docs", "new-rule"}
 """Commands for a checkout, which have tests of their own."""
+
+FINDING = {"check", "fix", "compare"}
+"""Commands whose status tells of findings."""
 
 FIXTURES = {"wirelint_proxy", "wirelint_proxy_factory", "wirelint_upstream"}
 """Of the pytest plugin."""
@@ -126,7 +128,6 @@ FILES = Path(__file__).with_name("files")
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all the files of which the pages speak, those that other commands write among them."""
     here = tmp_path_factory.mktemp("shown")
-    samples = ROOT / "captures" / "samples"
     here_tools = {"tide": schema(port="string")}
     leaked = '<invoke name="tide"><arg name="port">Hove</arg></invoke>'
     records = [
@@ -142,7 +143,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("captures", "recordings", "reference", "openrouter", "vllm"):
         (here / name).mkdir()
         (here / name / "run.jsonl").write_text(run, encoding="utf-8")
-    shutil.copytree(samples, here / "captures" / "samples")
+    few_samples(here / "captures" / "samples")
     for name in ("run", "vendor", "mine", "reference", "candidate", "before", "after"):
         (here / f"{name}.jsonl").write_text(run, encoding="utf-8")
     shutil.copytree(FILES, here, dirs_exist_ok=True)
@@ -152,10 +153,13 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "other.toml").write_text('ignore = ["ST"]\n', encoding="utf-8")
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
-    for words in WRITING:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([sys.executable, "-m", *words], cwd=here, env=environment, capture_output=True, text=True)
-        assert done.returncode in (0, 1), done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        for words in WRITING:
+            patch.setattr(sys, "argv", words)
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert ended.value.code in (0, 1), words
     return here
 
 
@@ -176,7 +180,7 @@ def test_a_command_runs(
             shutil.rmtree(made)
         made.unlink(missing_ok=True)
     ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "stdin").read_bytes())
-    assert ran.status in (0, 1), f"{shown}\n{ran.err}"
+    assert ran.status in ((0, 1) if shown.words[1] in FINDING else (0,)), f"{shown}\n{ran.err}"
     assert "Traceback" not in ran.err
 
 

@@ -16,6 +16,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+WITHOUT = "TEST_WITHOUT"
+"""The environment variable with the modules that cannot be imported in a forked process."""
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.live.warmed"])
 
@@ -31,12 +34,15 @@ def _run(tool: str, arguments: Sequence[str], environment: Mapping[str, str], fo
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(write_through=True)  # type: ignore[union-attr]
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in environment.get(WITHOUT, "").split():
+        sys.modules[name] = None  # type: ignore[assignment]
     sys.argv = [tool, *arguments]
-    getattr(importlib.import_module("mitmproxy.tools.main"), tool)()
+    module, name = ("wirelint.cli", "main") if tool == "wirelint" else ("mitmproxy.tools.main", tool)
+    getattr(importlib.import_module(module), name)()
 
 
 class Forked:
-    """A started tool, with the methods of `subprocess.Popen` that tests use."""
+    """A started tool of mitmproxy, or `wirelint`, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, tool: str, arguments: Sequence[str], folder: Path, output: Path) -> None:
         self._process = _CONTEXT.Process(

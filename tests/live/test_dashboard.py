@@ -118,27 +118,6 @@ def test_a_busy_port_is_told_in_one_line_and_traffic_goes_on(upstream: Upstream,
             assert "Traceback" not in proxy.log
 
 
-def test_run_prints_the_address_and_totals(upstream: Upstream, tmp_path: Path) -> None:
-    """`--live`: the totals are the last lines of the live log, above the summary."""
-    upstream.scripts["well"] = replying([BEGUN, REST], content_type="text/event-stream")
-    body = Talk((User("Good morning"),)).record(OPENAI, True)["request"]["body"]
-    program = (
-        "import sys, urllib.request as u; "
-        f"r = u.Request({upstream.url!r} + '/v1/chat/completions', sys.argv[1].encode(), "
-        f"{{'content-type': 'application/json', {SCRIPT!r}: 'well'}}); u.urlopen(r).read()"
-    )
-    command = [sys.executable, "-m", "wirelint", "run", "--loopback", "--live", "--dashboard"]
-    command += ["--set", f"confdir={tmp_path / 'conf'}", "--", sys.executable, "-c", program, body]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert len(re.findall(r"wirelint: dashboard at http://127\.0\.0\.1:\d+/\?token=", done.stderr)) == 1
-    assert "client connect" not in done.stderr
-    titles = next(n for n, line in enumerate(lines) if "totals" in line)
-    assert re.search(r" acme-1 +1 +21 +8 ", lines[titles + 1]), lines[titles + 1]
-    assert any(line.startswith("wirelint: 1 exchange") for line in lines[titles + 2 :])
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("is_terminal", [True, pytest.param(False, marks=pytest.mark.complete)])
 def test_the_table_of_a_proxy(upstream: Upstream, tmp_path: Path, is_terminal: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,14 +17,18 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Wirelint, wirelint
 from tests.live.certificates import make_authority
+from tests.selection import is_complete
 from wirelint.mock import MockServer
+
+__all__ = ["wirelint"]
 
 pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = Path(__file__).with_name("run_clients.py")
-PYTHON = ("urllib", "requests", "httpx", "openai", "anthropic")
+PYTHON = ("urllib", "requests", "httpx", "openai", *(["anthropic"] if is_complete() else []))
 BOUND = 60.0
 
 
@@ -87,12 +92,25 @@ def test_clients_are_led_through_the_proxy_and_trust_it(
     server, authority = vendor
     base = f"https://localhost:{server.port}/v1"
     clients = [*PYTHON, *(["curl"] if shutil.which("curl") else [])]
-    asked = ("--mode", "proxy", "--loopback", "--", sys.executable, str(DRIVER), *clients)
+    options = ("--mode", "proxy", "--loopback", "--live", "--dashboard")
+    asked = (*options, "--", sys.executable, str(DRIVER), *clients)
     ran = run(tmp_path, confdir, *asked, TEST_BASE_URL=base, SSL_CERT_FILE=str(authority))
     assert {name: text for name, text in json.loads(ran.out).items() if "<invoke" not in text} == {}
     assert ran.status == 7
     assert ran.found == {name: {"xml-leak"} for name in clients}
     assert f"{len(clients)} errors" in ran.err
+    _check_live_log(ran.err, clients)
+
+
+def _check_live_log(log: str, clients: list[str]) -> None:
+    """`--dashboard`, `--live`: the address is printed once; the totals end the live log, above the summary."""
+    lines = log.splitlines()
+    assert len(re.findall(r"wirelint: dashboard at http://127\.0\.0\.1:\d+/\?token=", log)) == 1
+    assert "client connect" not in log
+    titles = next(n for n, line in enumerate(lines) if "totals" in line)
+    totals = "\n".join(lines[titles + 1 :][: len(clients)])
+    assert [model for model in clients if not re.search(rf" {model} +1 +\d+ +\d+ ", totals)] == [], totals
+    assert any(line.startswith(f"wirelint: {len(clients)} exchanges") for line in lines[titles + len(clients) :])
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -102,10 +120,10 @@ def test_clients_without_proxies_are_led_by_a_base_url(
     """A Node that knows no proxies; repairs are asked for, and reach it."""
     server, authority = vendor
     base = f"https://localhost:{server.port}/v1"
-    asked = ("--mode", "base-url", "--fix", "unsafe", "--", sys.executable, str(DRIVER), "node-fetch", "openai")
+    asked = ("--mode", "base-url", "--fix", "unsafe", "--", sys.executable, str(DRIVER), "node-fetch", "urllib")
     ran = run(tmp_path, confdir, *asked, OPENAI_BASE_URL=base, NODE_EXTRA_CA_CERTS=str(authority))
     assert [text for text in json.loads(ran.out).values() if "<invoke" in text or "failed" in text] == []
-    assert ran.found == {name: {"xml-leak"} for name in ("node-fetch", "openai")}
+    assert ran.found == {name: {"xml-leak"} for name in ("node-fetch", "urllib")}
     assert all(one["fixes"] for one in ran.exchanges)
 
 
@@ -127,9 +145,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("asked", "status", "words"), WRONG, ids=[str(row[1]) + row[2] for row in WRONG])
 def test_what_cannot_start_is_refused_in_one_line(
-    tmp_path: Path, confdir: Path, asked: tuple[str, ...], status: int, words: str
+    wirelint: Wirelint, tmp_path: Path, confdir: Path, asked: tuple[str, ...], status: int, words: str
 ) -> None:
-    ran = run(tmp_path, confdir, "--quiet", *asked)
+    ran = wirelint(*command(tmp_path, confdir, "--quiet", *asked)[3:])
     assert (ran.status, ran.err.count("\n")) == (status, 1), ran.err
     assert words in ran.err
 

@@ -13,6 +13,7 @@ pytest.importorskip("moto", reason="needs moto, of the extra `dev`")
 from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
 
+from tests.live.forked import WITHOUT
 from tests.live.harness import Proxy, free_port, post, refused, running, wait_until
 from tests.mock.client import make_body
 from wirelint.capture.readers import Problem, read
@@ -175,8 +176,7 @@ def test_an_option_that_cannot_work_stops_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], says: str
 ) -> None:
     if "wirelint[cloud]" in says:
-        (tmp_path / "s3fs.py").write_text("raise ImportError('not installed', name='s3fs')\n")
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.setenv(WITHOUT, "s3fs")
     status, lines = refused(tmp_path, *options)
     assert status == 1
     (line,) = [line for line in lines if "wirelint_ship" in line]

@@ -79,16 +79,20 @@ def test_a_change_of_the_script_begins_anew(upstream: Upstream, tmp_path: Path) 
         assert not [line for line in proxy.log.splitlines() if "rror" in line]
 
 
+def make_checkout(folder: Path, addon: str) -> Path:
+    """Make a checkout with this text as the module of the addon; return its shim."""
+    package = folder / "checkout" / "wirelint" / "addon"
+    package.mkdir(parents=True)
+    for path in (package.parent, package):
+        (path / "__init__.py").touch()
+    (package / "addon.py").write_text(addon)
+    (folder / "checkout" / "addons").mkdir()
+    return Path(shutil.copy(SHIM, folder / "checkout" / "addons"))
+
+
 def test_missing_dependencies_are_told_in_one_line(tmp_path: Path) -> None:
     """A mitmproxy of its own environment: everything of ours is missing there but the checkout."""
-    checkout = tmp_path / "checkout"
-    (checkout / "addons").mkdir(parents=True)
-    (checkout / "wirelint" / "addon").mkdir(parents=True)
-    (checkout / "wirelint" / "__init__.py").touch()
-    (checkout / "wirelint" / "addon" / "__init__.py").touch()
-    (checkout / "wirelint" / "addon" / "addon.py").write_text("import a_module_that_nobody_has\n")
-    shim = Path(shutil.copy(SHIM, checkout / "addons"))
-    status, lines = refused(tmp_path, shim=shim)
+    status, lines = refused(tmp_path, shim=make_checkout(tmp_path, "import a_module_that_nobody_has\n"))
     assert status == 1
     assert (
         len([line for line in lines if "no module 'a_module_that_nobody_has'" in line and "pip install" in line]) == 1
@@ -98,13 +102,14 @@ def test_missing_dependencies_are_told_in_one_line(tmp_path: Path) -> None:
 
 def test_the_shim_leaves_no_trace_on_the_path(tmp_path: Path) -> None:
     """The checkout's root holds `tests` and `rules`; on the path they would shadow modules of the same name."""
+    shim = make_checkout(tmp_path, "class Inspector: ...\n")
     program = (
         "import runpy, sys; before = list(sys.path); "
-        f"runpy.run_path({str(SHIM)!r}); assert sys.path == before, sys.path; "
+        f"runpy.run_path({str(shim)!r}); assert sys.path == before, sys.path; "
         "import wirelint; print(wirelint.__file__)"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip()).parent == SHIM.parents[1] / "wirelint"
+    assert Path(done.stdout.strip()).parent == shim.parents[1] / "wirelint"
 
 
 def test_the_folder_of_the_shim_shadows_nothing() -> None:

@@ -19,6 +19,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from tests.addon.build import result_of_record, with_model
 from tests.build import Talk, User
+from tests.live.forked import WITHOUT
 from tests.live.harness import PATIENCE, Peer, Upstream, post, running
 from tests.mock.client import make_body
 from wirelint import __version__
@@ -291,10 +292,7 @@ def test_a_collector_that_does_not_answer_costs_telemetry_only(
 
 
 def test_without_the_extra_one_line_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "modules"
-    folder.mkdir()
-    (folder / "opentelemetry.py").write_text("raise ImportError('not installed')\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv(WITHOUT, "opentelemetry")
     with MockServer(seed=7) as vendor, running(tmp_path, vendor.url, "wirelint_otlp=http://127.0.0.1:9") as proxy:
         proxy.wait_for(r"no telemetry is exported; .*pip install 'wirelint\[otel\]'")
         assert ask(proxy.port, "openai", stream=True)

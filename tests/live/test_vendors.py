@@ -5,18 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.live.harness import PATIENCE, Proxy, Upstream, post
+from tests.cli.conftest import Wirelint, wirelint
+from tests.live.harness import Proxy, Upstream, post
 from tests.live.scenes import CASES, FOUND, OPENAI, PREAMBLE, Case, Playing, Seen, judge
 from tests.live.strict import assemble
 from tests.live.vendors import DOORS, Door, anthropic_client, chat, messages, openai_client
 from tests.selection import rotated, sampled
 from wirelint.mock.scenario import HEADER
+
+__all__ = ["wirelint"]
 
 pytestmark = pytest.mark.live
 
@@ -116,7 +117,7 @@ def test_an_error_is_as_it_came(vendor: Upstream, repairing: Proxy, door: Door, 
     assert (record["api"], record["response"]["status"], "delivered" in record) == (door.api, 400, False)
 
 
-def test_the_capture_is_judged_the_same_offline(repairing: Proxy) -> None:
+def test_the_capture_is_judged_the_same_offline(repairing: Proxy, wirelint: Wirelint) -> None:
     """Runs after the others: what was found while the traffic passed is what the capture shows afterwards."""
     doors = tuple(door.name for door in DOORS)
     asked = [one for one in repairing.records() if _test_of(one).startswith(doors)]
@@ -124,11 +125,10 @@ def test_the_capture_is_judged_the_same_offline(repairing: Proxy) -> None:
         record["id"]: sorted((one["name"], one.get("pointer", ""), one["message"]) for one in record["findings"])
         for record in asked
     }
-    command = [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(repairing.capture())]
-    done = subprocess.run(command, capture_output=True, timeout=PATIENCE * 3, check=False)
-    assert done.returncode in (0, 1), done.stderr
+    done = wirelint("check", "--output-format", "jsonl", repairing.capture())
+    assert done.status in (0, 1), done.err
     offline: dict[str, list[tuple[str, str, str]]] = {}
-    for found in map(json.loads, done.stdout.splitlines()):
+    for found in map(json.loads, done.out.splitlines()):
         offline.setdefault(found["exchange"], []).append((found["name"], found.get("pointer", ""), found["message"]))
     assert {id_: sorted(found) for id_, found in offline.items() if id_ in live} == {
         id_: found for id_, found in live.items() if found

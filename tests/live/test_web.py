@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import json
-import subprocess
-import sys
 import threading
 import urllib.parse
 import urllib.request
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.build import Talk, chunk, in_pieces, schema, sse
+from tests.live.forked import Forked
 from tests.live.harness import (
     CHUNKED,
     SCRIPT,
@@ -179,12 +178,10 @@ def test_the_columns_of_wirelint_proxy(name: str, upstream: Upstream, tmp_path: 
     port = free_port()
     web = ["web_port=" + str(port), "web_open_browser=false", f"confdir={tmp_path}", "wirelint_captures="]
     web += ["web_password=secret"] if MAJOR >= 12 else []
-    command = [sys.executable, "-m", "wirelint", "proxy", "--upstream", upstream.url, "--port", "0", "--web", *given]
+    command = ["proxy", "--upstream", upstream.url, "--port", "0", "--web", *given]
     command += [word for option in web for word in ("--set", option)]
     output = tmp_path / "output.txt"
-    with output.open("wb") as out:
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=out, stderr=subprocess.STDOUT)
-    proxy = Proxy(process, output, tmp_path)
+    proxy = Proxy(Forked("wirelint", command, tmp_path, output), output, tmp_path)
     try:
         said = proxy.wait_for("for clients: export ", 2)
         ports = {line.partition("http://127.0.0.1:")[2].partition("/")[0] for line in said}

@@ -79,7 +79,7 @@ REPAIRABLE: dict[str, tuple[dict[str, float], Habit]] = {
 @pytest.mark.parametrize("name", REPAIRABLE)
 def test_one_mistake_alone(name: str, stream: bool) -> None:
     odds, habit = REPAIRABLE[name]
-    made = [Task(("tide", "quay", f"salt {number}"), habit, stream) for number in range(3)]
+    made = [Task(("tide", "quay", f"salt {number}"), habit, stream) for number in range(3 if is_complete() else 2)]
     vendor = Vendor(0, odds)
     without = play(made, vendor.answer)
     assert without.succeeded <= without.runs  # at most the first call of each run comes to pass
@@ -91,8 +91,8 @@ def test_one_mistake_alone(name: str, stream: bool) -> None:
 
 def test_hundreds_of_runs_without_and_with() -> None:
     """As reported: fewer than one call in five comes to pass, then three in four."""
-    without, repaired = compare(RUNS if is_complete() else 30)
-    assert without.needed == repaired.needed == (1300 if is_complete() else 120)
+    without, repaired = compare(RUNS if is_complete() else 20)
+    assert without.needed == repaired.needed == (1300 if is_complete() else 80)
     assert 0.12 < without.share < 0.22
     assert 0.65 < repaired.share < 0.85
     assert repaired.succeeded > 3 * without.succeeded

@@ -344,7 +344,7 @@ def many(count: int) -> Iterator[Checked]:
 
 
 def test_thousands_of_exchanges(browser: Browser, tmp_path: Path) -> None:
-    out, count = tmp_path / "r.html", 5000 if is_complete() else 2000
+    out, count = tmp_path / "r.html", 5000 if is_complete() else 900
     written = write_report(many(count), out)
     assert written.exchanges == count
     assert written.size < 4_000_000
@@ -361,7 +361,7 @@ def test_thousands_of_exchanges(browser: Browser, tmp_path: Path) -> None:
     tab.until("document.querySelectorAll('.body[aria-busy]').length", 0)
     sizes.append(tab.elements)
     assert max(sizes) < 12_000, sizes
-    tab.search("x1321")
+    tab.search("x321")
     tab.until("document.querySelector('#shown').textContent", f"1 of {count:,}")
-    assert tab.shown == ["x1321"]
+    assert tab.shown == ["x321"]
     tab.close()
