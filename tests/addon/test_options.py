@@ -20,28 +20,17 @@ def read(**given: str) -> options.Settings:
     return options.read({**DEFAULTS, **{f"wirelint_{name}": value for name, value in given.items()}})
 
 
-SIZES = {"1024": 1024, "4k": 4096, "4K": 4096, "32m": 32 << 20, "1 GiB": 1 << 30, "2mb": 2 << 20}
+VALUES: dict[str, dict[str, object]] = {
+    "max_body": {"1024": 1024, "4k": 4096, "4K": 4096, "32m": 32 << 20, "1 GiB": 1 << 30, "2mb": 2 << 20},
+    "redact": {"on": True, "ON": True, "true": True, "yes": True, "off": False, "false": False, "no": False},
+    "dashboard": {"": None, "off": None, "on": 0, "9000": 9000, "65535": 65535},
+    "keep_flows": {"7": 7, "all": None, "ALL": None, "5000": read().keep_flows},
+}
 
 
-@pytest.mark.parametrize(("text", "size"), SIZES.items())
-def test_sizes(text: str, size: int) -> None:
-    assert read(max_body=text).max_body == size
-
-
-SWITCHES = {"on": True, "ON": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
-
-
-@pytest.mark.parametrize(("text", "value"), SWITCHES.items())
-def test_switches(text: str, value: bool) -> None:
-    assert read(redact=text).redact is value
-
-
-PORTS = {"": None, "off": None, "on": 0, "9000": 9000, "65535": 65535}
-
-
-@pytest.mark.parametrize(("text", "port"), PORTS.items())
-def test_ports_of_the_dashboard(text: str, port: int | None) -> None:
-    assert read(dashboard=text).dashboard == port
+@pytest.mark.parametrize("option", VALUES)
+def test_values(option: str) -> None:
+    assert {text: getattr(read(**{option: text}), option) for text in VALUES[option]} == VALUES[option]
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -118,11 +107,6 @@ def test_what_else_repairs_need() -> None:
     settings = read(fix="unsafe", clean_history="off", header="off", hold="2.5 s")
     assert (settings.rules.default.permit.clean_history, settings.header, settings.hold) == (False, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
-
-
-def test_how_many_flows_are_kept() -> None:
-    assert [read(keep_flows=value).keep_flows for value in ("7", "all", "ALL")] == [7, None, None]
-    assert read().keep_flows == 5000
 
 
 def test_policies(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import rows, tables
@@ -63,14 +63,12 @@ BODIES = (
 
 
 @given(BODIES, BODIES, st.sampled_from(["complete", "client-left", "upstream-died", "unread", "unknown"]))
-@settings(deadline=None)
 def test_any_body_comes_back(request: bytes | None, response: bytes | None, end: End) -> None:
     record = Record("i", "POST", "u", (), request, None, (), response, end=end)
     _same(decode(_written(record), "s", "line 1"), record)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "A", "b"]), st.text(max_size=5))))
-@settings(deadline=None)
 def test_headers_are_joined(fields: list[tuple[str, str]]) -> None:
     headers = _written(Record("i", "POST", "u", tuple(fields)))["request"]["headers"]  # type: ignore[index, call-overload]
     assert isinstance(headers, dict)

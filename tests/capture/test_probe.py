@@ -117,7 +117,7 @@ def test_harmless_means_nothing_to_find(text: str) -> None:
         assert find_in_json(text, Scope(search.SHAPES, (), True)) == []
 
 
-@pytest.mark.parametrize("name", [*SHAPES, "known"])
+@in_batches("name", [*SHAPES, "known"])
 def test_a_secret_cut_in_two_at_every_place(name: str) -> None:
     text = "it is known-to-all-of-us!" if name == "known" else f"it is {sample(name)} "
     for form in rotated(FORMS, name):
@@ -136,7 +136,7 @@ PLACES: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("name", [*SHAPES, "known"])
+@in_batches("name", [*SHAPES, "known"])
 def test_a_secret_in_one_event_of_many(name: str) -> None:
     secret = "known-to-all-of-us" if name == "known" else sample(name)
     for place in rotated(tuple(PLACES), name, 2):

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import some
@@ -27,7 +27,7 @@ def _split(text: str) -> tuple[str, str]:
     return text.replace("«", "").replace("»", ""), re.sub("«([^»]*)»", lambda match: R.mark(match[1]), text)
 
 
-@pytest.mark.parametrize(("name", "value"), TABLE["headers"])
+@in_batches(("name", "value"), TABLE["headers"])
 def test_headers(name: str, value: str) -> None:
     plain, expected = _split(value)
     assert Redactor(b"a key for the tests").headers(((name, plain),)) == ((name, expected),)
@@ -40,7 +40,7 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize(("url", "expected"), URLS)
+@in_batches(("url", "expected"), URLS)
 def test_urls(url: str, expected: str) -> None:
     assert R.url(url) == expected
     assert R.url(R.url(url)) == R.url(url)
@@ -56,7 +56,7 @@ def test_text(text: str, expected: str | None) -> None:
     assert R.text(redacted) == redacted
 
 
-@pytest.mark.parametrize(("text", "expected"), TEXTS.values(), ids=TEXTS)
+@in_batches(("text", "expected"), TEXTS.values(), ids=TEXTS)
 def test_text_in_json(text: str, expected: str | None) -> None:
     """The same inside a document, with everything escaped that may be, and once more in the arguments of a call."""
     for body in (
@@ -81,7 +81,7 @@ def _escaped(text: str) -> str:
 VALUES = [(*row, True) for row in TABLE["secret_members"]] + [(*row, False) for row in TABLE["plain_members"]]
 
 
-@pytest.mark.parametrize(("name", "value", "secret"), VALUES)
+@in_batches(("name", "value", "secret"), VALUES)
 def test_json_keys(name: str, value: str, secret: bool) -> None:
     for body in (json.dumps({"a": 1, name: value, "z": "end"}), json.dumps({"arguments": json.dumps({name: value})})):
         redacted = some(R.body(body.encode()))
@@ -179,7 +179,6 @@ BEFORE = st.text(
 
 
 @given(SECRETS, BEFORE, BEFORE, st.booleans())
-@settings(deadline=None)
 def test_no_piece_of_a_secret_survives(secret: str, before: str, after: str, ascii_only: bool) -> None:
     redactor = Redactor(b"k")
     text = f"{before} {secret} {after}"
@@ -196,7 +195,6 @@ def test_no_piece_of_a_secret_survives(secret: str, before: str, after: str, asc
 
 
 @given(st.text(max_size=60), st.binary(max_size=60))
-@settings(deadline=None)
 def test_any_input(text: str, data: bytes) -> None:
     once = R.text(text)
     assert R.text(once) == once

@@ -14,8 +14,6 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.build import some
 from tests.selection import in_batches, is_complete, rotated
 from wirelint.capture.record import Record
@@ -117,7 +115,7 @@ def _cut(text: str, chosen: random.Random) -> list[str]:
     return [text[start:end] for start, end in itertools.pairwise(cuts)]
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
+@in_batches("name", ADDRESSES)
 def test_addresses_that_hold_a_credential(name: str) -> None:
     before, kind = ADDRESSES[name]
     secret, redactor = made(kind), Redactor(b"k")
@@ -132,7 +130,7 @@ def test_addresses_that_hold_a_credential(name: str) -> None:
 STAYS = {name: made(text) for name, text in TABLE["stays"].items()}
 
 
-@pytest.mark.parametrize("name", STAYS)
+@in_batches("name", STAYS)
 def test_what_is_no_credential_stays(name: str) -> None:
     text, redactor = STAYS[name], Redactor(b"k")
     assert redactor.text(text) == text
