@@ -74,7 +74,7 @@ def survives(secret: str, text: str) -> bool:
 @in_batches("name", SECRETS)
 def test_no_credential_survives_anywhere(name: str) -> None:
     redactor, secret = Redactor(b"k"), SECRETS[name]
-    for place in rotated(list(PLACES), name, 4):
+    for place in dict.fromkeys(("full stop", *rotated(list(PLACES), name, 3))):
         text = PLACES[place](secret)
         assert not harmless(text), place
         assert not survives(secret, redactor.text(text)), place

@@ -36,7 +36,8 @@ def few_samples(folder: Path) -> None:
     folder.mkdir()
     shutil.copy(SAMPLES / "one-call.jsonl", folder)
     lines = (SAMPLES / "faults.jsonl").read_bytes().splitlines(keepends=True)
-    (folder / "faults.jsonl").write_bytes(b"".join(line for line in lines if b"-leak-" in line[:60]))
+    kept = [line for line in lines if b"-leak-" in line[:60] or b"concatenated" in line[:60]]
+    (folder / "faults.jsonl").write_bytes(b"".join(kept))
 
 
 @pytest.fixture

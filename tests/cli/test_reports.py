@@ -179,3 +179,5 @@ def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
     assert ran.status == 2
     assert "no exchange to report" in ran.err
     assert not (tmp_path / "r.html").exists()
+    other = {"request": {"url": "https://shop.test/cart", "body": {"a": 1}}, "response": {"body": "{}"}}
+    assert "no exchange with a model" in wirelint("stats", write(tmp_path / "shop.jsonl", other)).err

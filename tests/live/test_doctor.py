@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +13,9 @@ import pytest
 
 from tests.cli.conftest import Wirelint, wirelint
 from tests.live.harness import free_port
-from tests.live.test_run import BOUND, clean
+from tests.live.test_run import clean
 from wirelint.launch import doctor
-from wirelint.launch.processes import PrivateProxy
+from wirelint.launch.processes import Place, PrivateProxy
 from wirelint.mock import MockServer
 
 __all__ = ["wirelint"]
@@ -25,6 +23,7 @@ __all__ = ["wirelint"]
 pytestmark = pytest.mark.live
 
 Checks = dict[str, dict[str, Any]]
+Doctor = Callable[..., tuple[int, Checks]]
 
 
 @pytest.fixture(scope="module")
@@ -32,58 +31,60 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("confdir")
 
 
-def options(confdir: Path, *arguments: str) -> list[str]:
-    return ["doctor", "--set", f"confdir={confdir}", "--output-format", "json", *arguments]
-
-
-def by_name(output: str | bytes) -> Checks:
-    return {check["name"]: check for check in json.loads(output)}
-
-
 @pytest.fixture(scope="module")
-def private(confdir: Path) -> Iterator[PrivateProxy]:
-    """The private proxy of the commands that run in this process: they differ in what the clients are told."""
-    given = ["connection_strategy=lazy", "wirelint_captures=", f"confdir={confdir}"]
-    environment = {**clean(), "WIRELINT_DOCTOR": "1"}
-    with PrivateProxy([f"https://{doctor.HOST}:443"], given, confdir / "log", environment=environment) as proxy:
-        place = proxy.start()
-        proxy.start = lambda: place  # type: ignore[method-assign]
-        yield proxy
+def shared() -> Iterator[type[PrivateProxy]]:
+    """A private proxy that the first command starts and the others use: they differ in what the clients are told."""
+    begun: list[tuple[PrivateProxy, Place]] = []
+
+    class Shared(PrivateProxy):
+        def start(self) -> Place:
+            if not begun:
+                begun.append((self, super().start()))
+            return begun[0][1]
+
+        def __exit__(self, *_: object) -> None:
+            """Leave it to the end of the module."""
+
+    yield Shared
+    for proxy, _ in begun:
+        proxy.stop(0)
 
 
 @pytest.fixture
-def examined(
-    wirelint: Wirelint, private: PrivateProxy, confdir: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, Checks]]:
-    """Runs `wirelint doctor` with these variables; gives the exit status and the checks."""
-    monkeypatch.setattr(doctor, "PrivateProxy", lambda *_, **__: contextlib.nullcontext(private))
+def examine(wirelint: Wirelint, confdir: Path, monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """Runs `wirelint doctor` with these variables; gives the exit status and the checks by name."""
+    for name in os.environ.keys() - clean().keys():
+        monkeypatch.delenv(name)
 
-    def run(**variables: str) -> tuple[int, Checks]:
-        for name in os.environ.keys() - clean().keys():
-            monkeypatch.delenv(name)
+    def run(*arguments: str, folder: Path = confdir, **variables: str) -> tuple[int, Checks]:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        ran = wirelint(*options(confdir, "--", sys.executable))
-        return ran.status, by_name(ran.out)
+        ran = wirelint("doctor", "--set", f"confdir={folder}", "--output-format", "json", *arguments)
+        return ran.status, {check["name"]: check for check in json.loads(ran.out)}
 
     return run
 
 
-def test_a_sound_set_up_has_no_problem(confdir: Path) -> None:
-    command = [sys.executable, "-m", "wirelint", *options(confdir, "--captures", "", "--", sys.executable)]
-    done = subprocess.run(command, capture_output=True, timeout=BOUND, env=clean(), cwd=confdir, check=False)
-    checks = by_name(done.stdout)
+@pytest.fixture
+def sharing(examine: Doctor, shared: type[PrivateProxy], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    monkeypatch.setattr(doctor, "PrivateProxy", shared)
+    return examine
+
+
+def test_a_sound_set_up_has_no_problem(sharing: Doctor) -> None:
+    status, checks = sharing("--captures", "", "--", sys.executable)
     clients = [check for name, check in checks.items() if name.startswith("python")]
     assert {check["state"] for check in clients} == {"ok"}
     assert {check["name"].split()[-1] for check in clients} == {"python", "urllib", "requests", "httpx"}
     assert [check for check in checks.values() if check["state"] == "problem" and check["name"] != "port"] == []
-    assert done.returncode == (checks["port"]["state"] == "problem")
+    assert status == (checks["port"]["state"] == "problem")
 
 
-def test_an_authority_that_nobody_trusts(confdir: Path, examined: Callable[..., tuple[int, Checks]]) -> None:
+def test_an_authority_that_nobody_trusts(confdir: Path, sharing: Doctor) -> None:
     """The proxy of the environment is tried as it is: one client was told to trust, the others were not."""
     with MockServer() as other:
-        status, checks = examined(HTTPS_PROXY=other.url, REQUESTS_CA_BUNDLE=str(confdir / "mitmproxy-ca-cert.pem"))
+        more = {"HTTPS_PROXY": other.url, "REQUESTS_CA_BUNDLE": str(confdir / "mitmproxy-ca-cert.pem")}
+        status, checks = sharing("--", sys.executable, **more)
     name = Path(sys.executable).name
     assert status == 1
     assert checks[f"{name} requests"]["state"] == "ok"
@@ -94,16 +95,15 @@ def test_an_authority_that_nobody_trusts(confdir: Path, examined: Callable[..., 
 
 @pytest.mark.complete
 @pytest.mark.parametrize("first", [True, False], ids=["an authority is made first", "there is one"])
-def test_an_option_that_is_wrong(confdir: Path, tmp_path: Path, wirelint: Wirelint, first: bool) -> None:
-    ran = wirelint(*options(tmp_path if first else confdir, "--set", "wirelint_fix=perhaps"))
-    checks = by_name(ran.out)
-    assert (ran.status, checks["addon"]["state"]) == (1, "problem")
+def test_an_option_that_is_wrong(examine: Doctor, confdir: Path, tmp_path: Path, first: bool) -> None:
+    status, checks = examine("--set", "wirelint_fix=perhaps", folder=tmp_path if first else confdir)
+    assert (status, checks["addon"]["state"]) == (1, "problem")
     assert "wirelint_fix=perhaps" in checks["addon"]["found"]
 
 
-def test_a_dead_proxy_is_one_problem(examined: Callable[..., tuple[int, Checks]]) -> None:
+def test_a_dead_proxy_is_one_problem(sharing: Doctor) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
-    status, checks = examined(HTTPS_PROXY=dead, HTTP_PROXY=dead)
+    status, checks = sharing("--", sys.executable, HTTPS_PROXY=dead, HTTP_PROXY=dead)
     assert status == 1
     found = [name for name, check in checks.items() if check["state"] == "problem"]
     assert [name for name in found if name != "port"] == ["HTTP_PROXY"]  # another program may have the usual port
