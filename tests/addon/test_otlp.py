@@ -174,7 +174,7 @@ def test_what_is_no_url_of_a_collector_is_told_in_one_line(given: str) -> None:
     assert "pw" not in str(caught.value)
 
 
-def test_an_option_that_changes_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_option_that_changes_leaves_nothing_behind() -> None:
     """Each value has its own thread and its own handler of the SDK's log, which is as before after the last one."""
 
     def threads() -> int:

@@ -177,7 +177,7 @@ def test_new_ids_do_not_hang_on_the_name_of_the_file() -> None:
     assert len({one, other, own}) == 3
 
 
-def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
+def test_a_ledger_for_every_file() -> None:
     seen: list[tuple[str, bool]] = []
 
     class Watcher(Rule):

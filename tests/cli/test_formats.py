@@ -47,7 +47,7 @@ def test_sarif_holds_its_schema(found: Callable[..., str], wirelint: Wirelint, n
     assert log["$schema"] == schema["id"]
 
 
-def test_sarif_says_where_and_what(found: Callable[..., str], wirelint: Wirelint) -> None:
+def test_sarif_says_where_and_what(found: Callable[..., str]) -> None:
     (run,) = json.loads(found("sarif", "--all-occurrences"))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [*(rule.code for rule in REGISTRY.rules), "IN000"]

@@ -51,15 +51,13 @@ def test_the_bar_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert all(text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K") for text in told[1:])
 
 
-def test_without_a_terminal_there_is_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+@pytest.mark.parametrize(("made", "patience"), [(io.StringIO, 0.0), (Terminal, 1e9)], ids=["no terminal", "short work"])
+def test_there_is_no_bar(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, made: type[io.StringIO], patience: float
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", patience)
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    assert _run(folder, io.StringIO(), io.StringIO())[-1] == ""
-
-
-def test_short_work_has_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 1e9)
-    assert _run(folder, Terminal(), Terminal())[-1] == ""
+    assert _run(folder, made(), made())[-1] == ""
 
 
 def test_a_note_is_shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -360,7 +360,7 @@ def test_thousands_of_exchanges(browser: Browser, tmp_path: Path) -> None:
     tab.press("e")
     tab.until("document.querySelectorAll('.body[aria-busy]').length", 0)
     sizes.append(tab.elements)
-    assert max(sizes) < 12_000, sizes
+    assert max(sizes) < (12_000 if is_complete() else 5_000), sizes
     tab.search("x321")
     tab.until("document.querySelector('#shown').textContent", f"1 of {count:,}")
     assert tab.shown == ["x321"]
