@@ -36,7 +36,7 @@ def few_samples(folder: Path) -> None:
     folder.mkdir()
     shutil.copy(SAMPLES / "one-call.jsonl", folder)
     lines = (SAMPLES / "faults.jsonl").read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if b"-leak-" in line[:60] or b"concatenated" in line[:60]]
+    kept = [line for line in lines if any(word in line[:60] for word in (b"-leak-", b"concatenated", b"collision"))]
     (folder / "faults.jsonl").write_bytes(b"".join(kept))
 
 
