@@ -86,6 +86,15 @@ def test_summary_counts_and_draws() -> None:
     assert not chart.timed
 
 
+def test_a_long_list_of_counts_is_folded(tmp_path: Path) -> None:
+    for count in (8, 9):
+        found = tuple(replace(finding("/c"), code=f"XX9{number:02}") for number in range(count))
+        write_report([Checked(sample()[0], None, found)], tmp_path / "r.html")
+        html = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert all(one.code in html for one in found)
+        assert (f"{count - 6} more" in html) is (count > 8)
+
+
 def test_rows_and_details(made: Page) -> None:
     rows = {row["id"]: (row, made.exchanges[n]) for n, row in enumerate(made.rows)}
     assert made.written.exchanges == len(rows) == 7
