@@ -46,6 +46,7 @@ soak: install
 install: $(VENV)/installed
 
 # Three stamps, one environment: the demo needs two SDKs, the tests those of every vendor, the site mkdocs. `[dev]` includes `[demo]`.
+# The interpreter's own pip installs into it if it can: a pip in the environment takes 5 s, and the demo needs none.
 $(VENV)/installed: EXTRA = dev
 $(VENV)/installed-demo: EXTRA = demo
 $(VENV)/installed-docs: EXTRA = docs
@@ -59,8 +60,10 @@ $(VENV)/installed $(VENV)/installed-demo $(VENV)/installed-docs: pyproject.toml
 	if [ -z "$$py" ]; then echo 'wirelint needs Python 3.11 or newer with venv, and found none. Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 2; fi; \
 	"$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "PYTHON=$$py is not a Python 3.11 or newer; name another: make PYTHON=/path/to/python3" >&2; exit 2; }; \
 	echo "installing wirelint[$(EXTRA)] into $(VENV) with $$("$$py" --version)"; \
-	"$$py" -m venv $(VENV) && { (uv pip install --quiet --python $(RUN) -e '.[$(EXTRA)]') 2>/dev/null || \
-	  $(RUN) -m pip install --quiet --no-compile --disable-pip-version-check -e '.[$(EXTRA)]'; }
+	"$$py" -m venv $(if $(filter demo,$(EXTRA)),--without-pip) $(VENV) && { (uv pip install --quiet --python $(RUN) -e '.[$(EXTRA)]') 2>/dev/null || { \
+	  pip() { "$$py" -m pip --python $(RUN) "$$@"; }; \
+	  pip --version >/dev/null 2>&1 || { $(RUN) -m ensurepip >/dev/null 2>&1; pip() { $(RUN) -m pip "$$@"; }; }; \
+	  pip install --quiet --no-compile --disable-pip-version-check -e '.[$(EXTRA)]'; }; }
 	@touch $@ $(if $(filter dev,$(EXTRA)),$(VENV)/installed-demo)
 
 clean:
