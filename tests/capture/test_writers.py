@@ -336,6 +336,12 @@ def test_output_is_there_as_a_whole_or_not_at_all(tmp_path: Path, folder: bool) 
     assert sorted(path.name for path in target.parent.iterdir()) == ["out"]
 
 
+def test_an_interrupt_before_the_block_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.warns(ResourceWarning):
+        Staging(tmp_path / "out", folder=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_there_is_replaced_only_by_force(tmp_path: Path) -> None:
     target = tmp_path / "out"
     (target / "a").mkdir(parents=True)

@@ -60,8 +60,9 @@ class Staging:
         self._folder = folder
         self._is_whole = bool(members)
         home = next(parent for parent in target.absolute().parents if parent.is_dir())
-        self._root = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=home))
-        self.path = self._root / "out"
+        # It is removed also if an interrupt comes before the block begins.
+        self._scratch = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=home, ignore_cleanup_errors=True)
+        self.path = Path(self._scratch.name, "out")
         if folder:
             self.path.mkdir()
 
@@ -71,7 +72,7 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._root, ignore_errors=True)
+        self._scratch.cleanup()
 
     def commit(self) -> None:
         """Move the output to the target."""
@@ -80,7 +81,7 @@ class Staging:
             os.replace(self.path, self._target)
             return
         if self._is_whole:
-            before = self._root / "before"
+            before = self.path.with_name("before")
             os.replace(self._target, before)
             try:
                 os.replace(self.path, self._target)
