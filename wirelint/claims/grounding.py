@@ -41,7 +41,7 @@ from wirelint.claims.derivation import (
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
 from wirelint.claims.toolkinds import fits, name_words
-from wirelint.claims.values import LONGEST, Date, Value, dates, ends_with_hour, same, values, without_moments
+from wirelint.claims.values import LONGEST, Date, Value, dates, ends_with_hour, same, unit_of, values, without_moments
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -191,10 +191,16 @@ def displaced(turn: Turn) -> Contradiction | None:
 
 def is_per_unit(value: Value, text: str) -> bool:
     """Return True for an amount for a unit: `110 kr/kg`, which may come of 82.50 kr for 750 g, or "9.5 l per 100 km"."""
-    return value.unit is not None and _PER.match(text, value.end) is not None
+    found = _PER.match(text, value.end) if value.unit is not None else None
+    unit = unit_of(found["unit"]) if found is not None and found["unit"] else None
+    return found is not None and (not found["unit"] or (unit is not None and unit.dimension in _OF_THINGS))
 
 
-_PER = re.compile(r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b")
+_OF_THINGS = frozenset({"mass", "volume", "length"})
+_PER = re.compile(
+    r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b"
+    r"| (?:per|pro|je|par|por|za|na|al|par|för|за|a) (?P<unit>[^\W\d_]+)"
+)
 _FEW_PARTS = 8
 """Values of a reply of which the sums of all parts are compared."""
 

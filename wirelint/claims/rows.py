@@ -711,7 +711,9 @@ def _code_of_key(clause: Clause) -> str | None:
             continue
         if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:
             continue
-        found = re.findall(rf"(?<!\w)(?i:{re.escape(word[0])})\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w)", clause.text)
+        found = re.findall(
+            rf"(?<!\w)(?i:{re.escape(word[0])})\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text
+        )
         if found and all(one != code and _form_of_code(one) == _form_of_code(code) for one in found):
             return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
     return None
