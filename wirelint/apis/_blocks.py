@@ -388,9 +388,11 @@ class BlockStreamWriter(ReplyWriter, ABC):
             return
         group = self.group_of(start)
         # If another block was written in between, this block continues as a new one, unless the wire has not stopped it
-        # yet. Text after the block's stop stays after it.
+        # yet, or no text is left. Text after the block's stop stays after it.
         is_current = self._open == delta.block or delta.block in self._unclosed
         if group and not is_current and delta.block not in self._closed:
+            if not delta.text:
+                return
             yield from self._begin(start._replace(input=None), NOTHING)
         if not (delta.text or (group and self.sends_empty_deltas)):
             return
