@@ -33,7 +33,7 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[type[PrivateProxy]]:
-    """A private proxy that the first command starts and the others use: they differ in what the clients are told."""
+    """A private proxy for all commands of this module. The first one starts it."""
     begun: list[tuple[PrivateProxy, Place]] = []
 
     class Shared(PrivateProxy):

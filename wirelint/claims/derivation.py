@@ -255,7 +255,7 @@ def equals(value: Value, datum: Value) -> bool:
         if in_bytes and any(same(one * factor, other, step * factor) for factor in _BINARY):
             return True
     # `0.35` as 35 %
-    if value.unit is not None and value.unit.dimension == "percent" and datum.unit is None:
+    if is_percentage(value) and datum.unit is None:
         return any(same(one, other * 100, value.step / 2) for one in value.readings for other in datum.readings)
     return False
 
@@ -299,9 +299,8 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
             return True
     if _is_near(abs(goal), _sums(tuple(amount_for(value, datum) for datum in kind[:_FEW])), exact):
         return True
-    if any(
-        same(abs(goal), abs(amount_for(value, datum) * factor), step / 2) for datum in kind for factor in _shares(known)
-    ):
+    shares = list(_shares(known))
+    if any(same(abs(goal), abs(amount_for(value, datum) * share), step / 2) for datum in kind for share in shares):
         return True
     if value.unit is None or value.unit.dimension in MONEY:
         return _is_near(goal, _products(tuple(datum.value.readings[0] for datum in known[:_FEW])), step / 2)

@@ -35,6 +35,7 @@ from wirelint.claims.derivation import (
     equals,
     is_computed,
     is_of_kind,
+    is_percentage,
     is_said,
     simple_ratio,
     words_in,
@@ -199,7 +200,7 @@ def is_per_unit(value: Value, text: str) -> bool:
 _OF_THINGS = frozenset({"mass", "volume", "length"})
 _PER = re.compile(
     r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b"
-    r"| (?:per|pro|je|par|por|za|na|al|par|för|за|a) (?P<unit>[^\W\d_]+)"
+    r"| (?:per|pro|je|par|por|za|na|al|för|за|a) (?P<unit>[^\W\d_]+)"
 )
 _FEW_PARTS = 8
 """Values of a reply of which the sums of all parts are compared."""
@@ -277,7 +278,7 @@ def _is_rate(told: Stated, said: Sequence[Stated], known: Sequence[Datum], given
     of the user and of the calls.
     """
     beside = [other.value.readings[0] for other in said if other.sentence == told.sentence and other is not told]
-    shares = [one.value.readings[0] / 100 for one in said if one.value.unit and one.value.unit.name == "percent"]
+    shares = [one.value.readings[0] / 100 for one in said if is_percentage(one.value)]
     factors = {*beside, *given, *_PERIODS, *(1 + share for share in shares), *(1 - share for share in shares)} - {0, 1}
     goal, step, amounts = told.value.readings[0], told.value.step / 2, {datum.value.readings[0] for datum in known}
     if any(same(abs(goal), abs(amount + term), step) for amount in amounts for one in given for term in (one, -one)):
