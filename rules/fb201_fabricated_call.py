@@ -95,15 +95,15 @@ class FabricatedCall(Rule):
         if not used or evidence.was_summarised(request):
             return
         results = [result.text for message in request.turn for result in message.results]
-        words = evidence.last_words(request)
-        if asks_about_past(words) or asks_for_text(words):
-            return
         for choice in answers:
             unbacked = _unbacked(request, choice, used)
             told = (one for one in unbacked if not any(reports(text, one[1].kinds) for text in results))
             found = next(told, None) or _reported(request, choice, used)
             if found is None:
                 continue
+            words = evidence.last_words(request)
+            if asks_about_past(words) or asks_for_text(words):
+                return
             part, claim, fitting = found
             names = ", ".join(sorted({one.tool.name for one in used}))
             idle = never_ran(fitting.tool, ledger.tools)
@@ -143,10 +143,11 @@ class FabricatedCall(Rule):
         report = None if found else _reported(request, choice)
         if report is not None and not _is_users_own(report[0], report[1], words):
             found.append((2, *report))
-        if not found and not _is_explained(request):
-            found += [(2, *one) for one in _with_reference(request, choice, able)]
         if not found:
-            return
+            invented = list(_with_reference(request, choice, able))
+            if not invented or _is_explained(request):
+                return
+            found = [(2, *one) for one in invented]
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
         severity, confidence = _GRADES[3 if idle and weight > 1 else weight]
@@ -175,7 +176,7 @@ def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) 
             found = reported_done(read, request, able, used) or reported_beside_lookups(read, request, able, used)
             if found is not None:
                 # Last, because reading the whole order is slow.
-                return None if _is_explained(request, text=False) else (part, *found)
+                return None if _is_explained(request) else (part, *found)
     return None
 
 
@@ -312,13 +313,13 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
     return claim_by_name(read, evidence.last_words(request), [one for one in able if one.tool.name not in called])
 
 
-def _is_explained(request: Request, *, text: bool = True, content: bool = True) -> bool:
+def _is_explained(request: Request, *, content: bool = True) -> bool:
     """Return True if a claim may be about something else than this turn: a past one, a text to compose, a role.
 
     `content`: also about attached content.
     """
     words = evidence.last_words(request)
-    if asks_about_past(words) or (text and asks_for_text(words)) or _is_fiction(request):
+    if asks_about_past(words) or asks_for_text(words) or _is_fiction(request):
         return True
     return evidence.was_summarised(request) or (content and evidence.brings_content(request))
 

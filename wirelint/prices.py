@@ -17,7 +17,8 @@ from importlib.metadata import version
 from wirelint.lexicon import load
 from wirelint.model import Json
 
-_TABLE = load("apis")["tokens"]
+_TABLE = {key: [name.partition(".")[::2] for name in names] for key, names in load("apis")["tokens"].items()}
+"""The fields of a count, each with the field inside it or an empty string: `details.cached_tokens` is in an object."""
 CURE = "costs need the price table: pip install 'wirelint[prices]'"
 
 
@@ -43,7 +44,7 @@ class Tokens:
     @classmethod
     def of_document(cls, value: Mapping[str, Json]) -> Tokens:
         """Return the counts of a `document`; missing ones are 0."""
-        return cls(*(_count(value, one.name) or 0 for one in dataclasses.fields(cls)))
+        return cls(*(_count(value.get(one.name)) or 0 for one in dataclasses.fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +177,21 @@ def cost_text(spent: Spending) -> str:
     return "unknown" if not spent.priced else f"{known} + {unknown} unknown" if unknown else known
 
 
-def _first(counts: Mapping[str, Json], names: Iterable[str]) -> int | None:
-    """Return the first count that a usage object has; `details.cached_tokens` is in an object inside."""
-    return next((value for name in names if (value := _count(counts, name)) is not None), None)
+def _first(counts: Mapping[str, Json], fields: Iterable[tuple[str, str]]) -> int | None:
+    """Return the first count that a usage object has."""
+    for outer, inner in fields:
+        value = counts.get(outer)
+        if value is not None and (count := _count(value, inner)) is not None:
+            return count
+    return None
 
 
-def _sum(counts: Mapping[str, Json], names: Iterable[str]) -> int:
-    return sum(_count(counts, name) or 0 for name in names)
+def _sum(counts: Mapping[str, Json], fields: Iterable[tuple[str, str]]) -> int:
+    return sum(_count(counts.get(outer), inner) or 0 for outer, inner in fields)
 
 
-def _count(counts: Mapping[str, Json], name: str) -> int | None:
-    outer, _, inner = name.partition(".")
-    value = counts.get(outer)
+def _count(value: Json, inner: str = "") -> int | None:
+    """Return a value, or the field `inner` of an object, if it is a count."""
     if inner:
-        return _count(value, inner) if isinstance(value, dict) else None
+        return _count(value.get(inner)) if isinstance(value, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

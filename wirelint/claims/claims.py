@@ -157,12 +157,13 @@ class Claim:
 def claims(prose: Prose) -> Iterator[Claim]:
     """Yield the claims of a text in order. A sentence may have several."""
     letter: int | None = None
+    foreign = is_foreign(prose.masked)
     looked_until = 0
     story_until = -1  # the end of a paragraph with a story of another time
     for number, sentence in enumerate(prose.sentences):
         if sentence.start < story_until or sentence.question:
             continue
-        found = tuple(islice(_claims_of(prose, sentence, number), MOST_CLAIMS))
+        found = tuple(islice(_claims_of(prose, sentence, number, foreign=foreign), MOST_CLAIMS))
         if not found:
             continue
         letter = letter_start(prose.text) if letter is None else letter
@@ -197,13 +198,13 @@ def _is_in_template(prose: Prose, sentence: Sentence) -> bool:
     return TEMPLATE.search(prose.masked, begun, _paragraph_end(prose.masked, sentence.end)) is not None
 
 
-def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
+def _claims_of(prose: Prose, sentence: Sentence, number: int, *, foreign: bool) -> Iterator[Claim]:
     own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_by_outcome(prose, sentence)]
     yield from own
     if not own:
         yield from _news(prose, sentence)
         yield from _impersonal(prose, sentence, number)
-        if found := foreign_claim(sentence.masked):
+        if foreign and (found := foreign_claim(sentence.masked)):
             # A German verb ends its clause, so the object is before it.
             yield _claim(prose, sentence, *found, 0)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, stem, words_of
-from wirelint.claims.announcements import asked, asks_for_text, is_english
+from wirelint.claims.announcements import asked, is_english
 from wirelint.claims.claims import Claim
 from wirelint.claims.derivation import words_in
 from wirelint.claims.evidence import last_words
@@ -43,7 +43,7 @@ def reported_done(
     """
     words, ran = last_words(request), {one.tool.name for one in used}
     idle = [one for one in able if one.tool.name not in ran and (one.kinds - {"search", "read"} or not one.kinds)]
-    if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced or asks_for_text(words):
+    if not idle or len(prose.text) > LONGEST_ORDER or prose.fenced:
         return None
     english, told = is_english(prose.masked), list(prose.sentences)
     completed = None if english or not told else _PHRASES["done"].match(told[0].masked.lstrip("*"))
@@ -124,7 +124,7 @@ def reported_beside_lookups(
     idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or not _has_only_looked_up(request):
         return None
-    if not used or asks_for_text(words) or "?" in words or len(words) > LONGEST_ORDER:
+    if not used or "?" in words or len(words) > LONGEST_ORDER:
         return None
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")

@@ -58,10 +58,12 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
         return None
     if _PHRASES["asks_meaning"].search(words) or _PHRASES["forbids"].search(words):
         return None
-    if (asks_for_text(words) or _PHRASES["writes"].search(words)) and not _PHRASES["use_tools"].search(words):
-        return None
     found = _without_basis(prose, request, able, words)
-    return None if found is None or is_admission(prose) or announcement(prose) is not None else found
+    if found is None or is_admission(prose) or announcement(prose) is not None:
+        return None
+    # Last, because reading the whole order is slow.
+    writes = asks_for_text(words) or _PHRASES["writes"].search(words)
+    return None if writes and not _PHRASES["use_tools"].search(words) else found
 
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
@@ -130,17 +132,17 @@ def invented_reference(prose: Prose, request: Request) -> Sentence | None:
 
     The reply also reports a finished action: "Zgłosiłem to, numer zgłoszenia to ZG-20418".
     """
-    if len(prose.text) > LONGEST_REPLY or asks_for_text(last_words(request)) or is_unseen(request):
+    if len(prose.text) > LONGEST_REPLY or is_unseen(request):
         return None
-    done = [one for one in statements(prose) if not negates(one) and _is_done(one)]
     given = Given(request, [], prose)
-    for found in _REFERENCE.finditer(prose.text) if done else ():
+    for found in _REFERENCE.finditer(prose.text):
         lead = prose.text[max(found.start() - _LEAD, 0) : found.start()]
         if next(dates(found[0]), None) or _PHRASES["reference"].search(lead) is None:
             continue
         sentence = next((one for one in prose.sentences if one.start <= found.start() < one.end), None)
         if sentence is not None and not sentence.question and not given.knows(found[0]):
-            return sentence
+            # Last, because it reads the whole reply.
+            return sentence if any(_is_done(one) and not negates(one) for one in statements(prose)) else None
     return None
 
 

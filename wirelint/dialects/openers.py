@@ -368,6 +368,8 @@ class OpenerIndex:
         self._named_cuts = [_named_cut(opener) for opener in held if NAME in opener]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
+        # Four rules and repairs look for openers in the text of each reply.
+        self._groups_in = lru_cache(maxsize=32)(self._find_groups)
 
     def heads(self, kind: Anchor | None) -> set[str]:
         """Return the first literals of the openers of a kind."""
@@ -375,6 +377,9 @@ class OpenerIndex:
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
+        return self._groups_in(text, frozenset(names))
+
+    def _find_groups(self, text: str, names: frozenset[str]) -> list[_Group]:
         present = {cue for cue in self._cues if cue in text}
         found = [group for group in self._searched if not present.isdisjoint(group.cues)]
         for group in self._initial:

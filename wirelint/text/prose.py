@@ -36,7 +36,10 @@ class Cues:
 
     def occur_in(self, text: str) -> bool:
         """Return True if a text holds one of the strings."""
-        return any(word in text for word in self.words)
+        for word in self.words:  # noqa: SIM110, since a generator takes twice as long, 800 times per reply
+            if word in text:
+                return True
+        return False
 
 
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
