@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
-from wirelint.claims.counts import looking_up, miscounted_states, more_than_rows, wrong_counts
+from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, wrong_counts
 from wirelint.claims.derivation import (
     NEAR,
     STOP,
@@ -30,19 +30,19 @@ from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
     Stated,
-    displaced,
+    error_as_answer,
     is_about_this_case,
     is_admission,
     negates,
     particulars,
-    retold_errors,
     stated,
     statements,
+    wrong_value,
 )
 from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
-from wirelint.claims.moments import CELL, RELATIVE, TELLING, displaced_moments, outdated, wrong_weekday
-from wirelint.claims.numbers import other_amount, other_version, substituted, wrong_unit
-from wirelint.claims.row_checks import misplaced
+from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
+from wirelint.claims.numbers import wrong_amount_of_key, wrong_unit, wrong_value_of_record, wrong_version
+from wirelint.claims.row_checks import wrong_value_of_row
 from wirelint.claims.rows import Row, holds, is_beside_key, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
@@ -66,6 +66,7 @@ _WORD = re.compile(r"\w+")
 
 
 def false_test_reports(turn: Turn) -> Contradiction | None:
+    """Return a report of passed tests that the last test run does not confirm, or other numbers than its own."""
     tested = [fact for fact in turn.known if any(_tests(fact.result.text))]
     if not tested:
         return None
@@ -150,7 +151,7 @@ def _denied_after_error(turn: Turn, looking: Sequence[Fact]) -> Contradiction | 
     return None
 
 
-def empty_places(turn: Turn) -> Contradiction | None:
+def contents_as_empty(turn: Turn) -> Contradiction | None:
     """Return a calendar, inbox or cart reported as empty although the only result lists its contents.
 
     A part of a place ("this afternoon") counts only if the user named it.
@@ -315,7 +316,10 @@ _SMALL = frozenset(word[:5] for word in STOP)
 
 
 def denied_numbers(turn: Turn) -> Contradiction | None:
-    """Return "no errors" where a result has `errors: 4` or a list of them: the noun is a form of the key's only word."""
+    """Return the denial of things that a result counts or lists: "no errors" with `"errors": 4`.
+
+    The noun is a form of the key's only word.
+    """
     if len(turn.good) < len(turn.known) or any(len(text) > LONGEST for text in turn.returned):
         return None
     for sentence in turn.sentences:
@@ -388,8 +392,8 @@ def _held(text: str, nouns: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield one["key"], one["number"] or "".join(one["list"].split())
 
 
-def filled_gaps(turn: Turn) -> Contradiction | None:
-    """Return "your return has the number DV-20931" where the result has `"return": null`."""
+def value_for_null(turn: Turn) -> Contradiction | None:
+    """Return a number or code for a field that is null: "your return has the number DV-20931" with `"return": null`."""
     known = "\n".join(fact.result.text[:LONGEST] for fact in turn.known)
     filled = set(_NOT_NULL.findall(known))
     lacking = [
@@ -507,8 +511,9 @@ def altered_codes(turn: Turn) -> Contradiction | None:
     return None
 
 
-def hidden_failures(turn: Turn) -> Contradiction | None:
-    """Return "all five files were uploaded" where the result has some that failed: `"failed": [{"file": "a.pdf", …}]`."""
+def failures_as_success(turn: Turn) -> Contradiction | None:
+    """Return a report that all went well if the result lists failures: "all five files were uploaded" with
+    `"failed": [{"file": "a.pdf", …}]`."""
     text = turn.prose.masked
     failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])]
     if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
@@ -525,7 +530,7 @@ _FAILED_SOME = re.compile(
 )
 
 
-def dry_runs(turn: Turn) -> Contradiction | None:
+def dry_run_as_done(turn: Turn) -> Contradiction | None:
     """Return a report of a finished action if its result says that it was only tried: `"dry_run": true`."""
     tried = [fact for fact in turn.good if _TRIED.search(fact.result.text[:LONGEST])]
     if not tried or len(tried) < len(turn.good) or _PHRASES["only_tried"].search(turn.prose.masked):
@@ -561,31 +566,31 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
-    checks = [denied_hits, empty_places]
+    checks = [denied_hits, contents_as_empty]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
     checks += [
         miscounted_states,
-        more_than_rows,
+        count_above_rows,
         wrong_counts,
         false_test_reports,
-        dry_runs,
-        hidden_failures,
+        dry_run_as_done,
+        failures_as_success,
         _wrong_argument,
     ]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None
         checks += [
-            retold_errors,
-            filled_gaps,
-            *[displaced, wrong_unit, other_amount, substituted] * numbers,
-            *[wrong_cells, misplaced, mixed_lines, added_names] * readable,
+            error_as_answer,
+            value_for_null,
+            *[wrong_value, wrong_unit, wrong_amount_of_key, wrong_value_of_record] * numbers,
+            *[wrong_cells, wrong_value_of_row, mixed_lines, added_names] * readable,
             opposite_states,
-            outdated,
+            earlier_value,
         ]
         checks += (
-            [displaced_moments, wrong_weekday, altered_codes, other_version, added_items, added_rows, wrong_total]
+            [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_items, added_rows, wrong_total]
             if numbers
             else []
         )

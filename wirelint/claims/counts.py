@@ -35,7 +35,7 @@ def looking_up(known: Sequence[Fact]) -> list[Fact]:
 
 
 def miscounted_states(turn: Turn) -> Contradiction | None:
-    """Return "415 passed, 0 failed" where the results have `"passed": 409`, and no other number for the word."""
+    """Return a number beside a word that the results have with another one only: "415 passed" with `"passed": 409`."""
     for sentence in statements(turn.prose) if len(turn.good) == len(turn.known) else ():
         found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
         for one in found:
@@ -47,8 +47,8 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
     return None
 
 
-def more_than_rows(turn: Turn) -> Contradiction | None:
-    """Return "four machines are stopped" where two rows of the only list have the state."""
+def count_above_rows(turn: Turn) -> Contradiction | None:
+    """Return a count of rows in a state that is above their number: "four machines are stopped" of two such rows."""
     lists = [table for text in turn.returned for table in tables(text)]
     if len(lists) != 1 or len(turn.good) < len(turn.known) or _PHRASES["paged"].search(turn.returned[0]):
         return None
@@ -79,6 +79,7 @@ _STATE_COUNT = re.compile(
 
 
 def wrong_counts(turn: Turn) -> Contradiction | None:
+    """Return a count of hits above what the only look-up of the turn returned."""
     looking = [fact for fact in looking_up(turn.known) if not fact.outcome.error]
     if len(looking) != 1 or not looking[0].outcome.counts:
         return None

@@ -110,7 +110,7 @@ def is_bound(value: Value, text: str) -> bool:
     return _PHRASES["bound"].search(text[max(value.start - NEAR, 0) : value.start]) is not None
 
 
-def displaced(turn: Turn) -> Contradiction | None:
+def wrong_value(turn: Turn) -> Contradiction | None:
     """Return a value of a reply that takes the place of a number that a tool returned in this turn."""
     prose, good, results = turn.prose, turn.good, turn.results
     if is_unseen(turn.request) or any(len(text) > LONGEST for text in results):
@@ -450,7 +450,7 @@ _MUCH = 6
 """New words from which on a reply cannot be only a note about a failure."""
 
 
-def retold_errors(turn: Turn) -> Contradiction | None:
+def error_as_answer(turn: Turn) -> Contradiction | None:
     """Return a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
 
     Or a short reply that admits none after an action that failed in the end.

@@ -32,7 +32,7 @@ _MOST_MOMENTS = 32
 """Dates and times of a reply that are compared."""
 
 
-def displaced_moments(turn: Turn) -> Contradiction | None:
+def wrong_moment(turn: Turn) -> Contradiction | None:
     """Return a date or a time of day of a reply if results give other ones, of which the reply has none."""
     texts = turn.texts
     known = [clock for text in texts for clock in clocks(text)]
@@ -213,7 +213,7 @@ _WEEKDAY_NEAR = 14
 """Characters between a date and the day of the week beside it."""
 
 
-def outdated(turn: Turn) -> Contradiction | None:
+def earlier_value(turn: Turn) -> Contradiction | None:
     """Return a value of an earlier result where the same call has returned another one since."""
     given = "\n".join([turn.order, *turn.returned])
     for key, old, new in _changes(turn):

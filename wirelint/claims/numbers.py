@@ -86,7 +86,7 @@ def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], to
     return not any(equals(one, own[0].value) for one in told)
 
 
-def other_amount(turn: Turn) -> Contradiction | None:
+def wrong_amount_of_key(turn: Turn) -> Contradiction | None:
     """Return a number beside all words of a key of two or more that is not its number: "13 trucks are waiting" where
     `"trucks_waiting": 31`.
     """
@@ -123,7 +123,7 @@ _TELLING_NUMBER = 10
 """Numbers from which on two amounts hardly are the same by chance."""
 
 
-def substituted(turn: Turn) -> Contradiction | None:
+def wrong_value_of_record(turn: Turn) -> Contradiction | None:
     """Return the only number of a reply that nothing gives, if it is like the only number of a record that is left out.
 
     The reply tells two or more other numbers of the record as they are. Numbers below ten may be told in words.
@@ -170,7 +170,7 @@ def _figures(amount: float) -> str:
     return re.sub(r"\.0$", "", f"{abs(amount):.6g}")
 
 
-def other_version(turn: Turn) -> Contradiction | None:
+def wrong_version(turn: Turn) -> Contradiction | None:
     """Return the only version of a reply that no text has, if it leaves out one of a result: `4.12.2` for `4.2.11`."""
     told = [*_VERSION.finditer(turn.prose.text)]
     held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()

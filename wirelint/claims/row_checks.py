@@ -39,7 +39,7 @@ _CLAUSE = re.compile(r"[^;；\n]+")
 _RANGE = re.compile(r"\s?[-–—~〜]\s?")
 
 
-def misplaced(turn: Turn) -> Contradiction | None:
+def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
     if found := _unknown_in_enumeration(turn):
