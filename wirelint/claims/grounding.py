@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -245,6 +245,21 @@ def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]
             readings = (one.value._replace(readings=(reading,)) for reading in one.value.readings)
             steps += [(one, as_datum(value)) for value in readings]
     return steps
+
+
+def follows(turn: Turn, at: int) -> bool:
+    """Return True if the number at an offset of the reply follows from others of the conversation, in up to three steps."""
+    return at in _following(turn)
+
+
+@lru_cache(maxsize=1)
+def _following(turn: Turn) -> frozenset[int]:
+    told = without_moments(turn.prose.masked)[: 2 * MOST_STATED]
+    homes = [next((one for one in turn.prose.sentences if one.start <= value.start < one.end), None) for value in told]
+    said = [Stated(value, home, frozenset()) for value, home in zip(told, homes, strict=True) if home is not None]
+    sent = [datum for text in turn.sent for datum in data(text)]
+    pool = [*turn.numbers, *sent, *(as_datum(value) for value in values(turn.order))][:MOST_DATA]
+    return frozenset(one.value.start for one, _ in _steps(said, pool, _given_rates(turn)))
 
 
 def is_interval(value: Value, texts: Iterable[str]) -> bool:

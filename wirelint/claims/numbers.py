@@ -19,7 +19,7 @@ from wirelint.claims.derivation import (
     is_said,
 )
 from wirelint.claims.evidence import Contradiction, Turn, is_unseen
-from wirelint.claims.grounding import MOST_STATED, is_bound, negates, particulars, stated, statements
+from wirelint.claims.grounding import MOST_STATED, follows, is_bound, negates, particulars, stated, statements
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Unit, Value, unit_of, values, without_moments
 
@@ -102,6 +102,8 @@ def wrong_amount_of_key(turn: Turn) -> Contradiction | None:
             continue
         if derived_from(value, pool) or is_said(value, turn.prose.masked, turn.told) or negates(one.sentence):
             continue
+        if follows(turn, value.start):
+            continue
         # "13 of the open tickets", or a count of some rows of a list.
         rows = [datum.value.readings[0] for datum in pool if datum.column == "#"]
         if _OF.match(turn.prose.masked, value.end) or any(value.readings[0] <= count for count in rows):
@@ -135,8 +137,7 @@ def wrong_value_of_record(turn: Turn) -> Contradiction | None:
         return None
     known = [*pool, *(as_datum(value) for other in (turn.order, *turn.sent) for value in values(other))]
     new = [one for one in told if not derived_from(one, known) and not is_said(one, text, turn.told)]
-    steps = [*known, *(as_datum(one) for one in told if is_computed(one, known))]
-    new = [one for one in new if not is_computed(one, steps) and not one.ranges and not is_bound(one, text)]
+    new = [one for one in new if not follows(turn, one.start) and not one.ranges and not is_bound(one, text)]
     for fact in turn.good if len(new) == 1 else ():
         own = [one for one in data(fact.result.text) if one.column != "#" and not _names(one.column)]
         left = {one.value: one for one in own if not any(equals(other, one.value) for other in told)}

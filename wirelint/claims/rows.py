@@ -42,6 +42,7 @@ from wirelint.claims.derivation import (
 )
 from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
+    follows,
     is_about_this_case,
     is_bound,
     is_interval,
@@ -392,7 +393,7 @@ def wrong_clause(
         if len(clause.row.cells) == 1 and _is_of_mean(turn.prose, clause):
             continue
         against = (
-            _value_of_another(clause, text, asked, elsewhere, portions, forms)
+            _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
             or word_of_another(clause, table, clauses)
@@ -446,6 +447,7 @@ def own_data(row: Row, text: str) -> list[Datum]:
 
 
 def _value_of_another(
+    turn: Turn,
     clause: Clause,
     text: str,
     asked: Sequence[Datum],
@@ -519,6 +521,8 @@ def _value_of_another(
         meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
         untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
         if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
+            if follows(turn, clause.start + value.start):
+                continue
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
 
