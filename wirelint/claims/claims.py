@@ -209,6 +209,10 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int, *, foreign: bool) 
             yield _claim(prose, sentence, *found, 0)
 
 
+_OF_NOTHING = re.compile(r" (?:(?:absolutely |exactly )?nothing|no one|nobody)\b")
+"""The object of a denial: "I've booked nothing so far"."""
+
+
 def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """Yield claims in the first person: "I've updated …", "I opened …, fixed it and ran …", "I tried to open …"."""
     line = sentence.masked
@@ -217,7 +221,7 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     for match in SAID.finditer(line):
         verb = match["verb"].lower()
         idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
-        idiom = idiom or _is_conditional(match, verb)
+        idiom = idiom or _is_conditional(match, verb) or _OF_NOTHING.match(line, match.end("verb"))
         if not idiom and _is_real(line, match.start()):
             # "the query I just ran": the object is before the verb
             relative = RELATIVE.search(_before(line, match.start()))

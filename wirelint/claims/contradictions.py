@@ -73,19 +73,24 @@ def false_test_reports(turn: Turn) -> Contradiction | None:
     failing, _ = _tests(tested[-1].result.text)
     failing = failing and not _PHRASES["failed"].search(turn.prose.masked) and not is_admission(turn.prose)
     figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
+    results = "\n".join(fact.result.text.casefold() for fact in tested)
     for sentence in turn.sentences:
         if failing and _PHRASES["passed"].search(sentence.masked):
             return Contradiction(*sentence.span, tested[-1].shown, *SURE)
         if len(tested) > 1 or not figures:
             continue
-        # "Build 7731 failed": the number of a thing is no figure.
-        stated = {one for one in _figures(sentence.masked) if not re.search(rf"\b{one[0]}\b", tested[0].arguments)}
+        # "Build 7731 failed", "Peer 09 failed": the number of a thing is no figure.
+        counted = _OF_THING.sub(lambda one: " " if one[0].casefold() in results else one[0], sentence.masked)
+        stated = {one for one in _figures(counted) if not re.search(rf"\b{one[0]}\b", tested[0].arguments)}
         wrong = {one for one in stated if one not in figures and one[1] in {word for _, word in figures}}
         if wrong and not stated & figures:
             return Contradiction(*sentence.span, tested[-1].shown, *SURE)
         if wrong and not _PHRASES["of_before"].search(sentence.masked):
             return Contradiction(*sentence.span, tested[-1].shown)
     return None
+
+
+_OF_THING = re.compile(r"[^\W\d_]{3,} \d+\b")
 
 
 @remembered

@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -92,15 +92,19 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     lines = [*lines[:1], *(one for one in lines[1:] if not one[1].startswith("# "))]
     if not 2 < len(lines) <= MOST_ROWS:
         return []
-    for separator in _SEPARATORS:
-        cells = [_cells(line.strip("| "), separator) for _, line in lines]
-        if len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])} and all(cells[0]):
-            return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
-    for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
-        aligned = _aligned([line for _, line in lines[first:last]])
-        if aligned:
-            return [(number, row) for (number, _), row in zip(lines[first:last], aligned, strict=True)]
+    parts = [*itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1))]
+    ways = [*(partial(_separated, separator=separator) for separator in _SEPARATORS), _aligned]
+    for (first, last), way in itertools.product(parts, ways):
+        if cells := way([line for _, line in lines[first:last]]):
+            return [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]
     return []
+
+
+def _separated(lines: Sequence[str], separator: str) -> list[list[str]]:
+    """Return the cells of lines with equally many of them, all of the heading filled; else nothing."""
+    cells = [_cells(line.strip("| "), separator) for line in lines]
+    alike = len(cells) > 2 and len(cells[0]) > 1 and {len(row) for row in cells} == {len(cells[0])}
+    return cells if alike and all(cells[0]) else []
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -429,7 +433,8 @@ class Spans(NamedTuple):
 
 def spans_of(texts: Sequence[str]) -> Spans:
     amounts = [value for text in texts for value in values(text)]
-    counts = (abs(value.readings[0]) for value in amounts if value.is_whole)
+    # Not 0 and 1, which stand in nearly every result, but for "1 day".
+    counts = (abs(value.readings[0]) for value in amounts if value.is_whole and (value.readings[0] > 1 or value.unit))
     longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)
     zones = any(map(_PHRASES["zone"].search, texts))
     return Spans(frozenset(count for count in counts if count <= _LONGEST_SPAN), longer, zones)
@@ -473,7 +478,7 @@ def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
             return True
         # Working days: up to half as many again, and a weekend.
         least = math.ceil((apart - 2) / 1.5)
-        if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 0), apart + 1)):
+        if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 1), apart + 1)):
             return True
     return False
 

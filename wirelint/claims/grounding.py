@@ -29,6 +29,7 @@ from wirelint.claims.derivation import (
     NEAR,
     STOP,
     Datum,
+    amount_for,
     as_datum,
     data,
     derived_from,
@@ -130,7 +131,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         if not derived_from(one.value, pool)
         and (
             not is_interval(one.value, results)
-            or any(_is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
+            or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
         )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
@@ -160,7 +161,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, turn.told):
             continue
-        if _PHRASES["adjusted"].search(one.sentence.masked) and not _is_altered(one.value, replaced.value):
+        if _PHRASES["adjusted"].search(one.sentence.masked) and not is_altered(one.value, replaced.value):
             continue
         near = [each for each in written if one.sentence.start <= each.start < one.sentence.end and each != one.value]
         # 5 and 3 of "5 times 3 is 15" are the user's: what a calculator made of them stands in its result.
@@ -174,7 +175,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
-        if _is_counted(one, replaced, said):
+        if _is_counted(one, replaced, said) or _is_of_two(one, said):
             continue
         value = one.value if one.value.unit else one.value._replace(unit=replaced.value.unit)
         computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
@@ -219,6 +220,15 @@ def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
     return any(same(goal, sum(part), one.value.step) for part in parts for goal in one.value.readings)
 
 
+def _is_of_two(one: Stated, said: Sequence[Stated]) -> bool:
+    """Return True if a value is the sum or the difference of two others of the reply: what is wrong is then one of them."""
+    others = [as_datum(other.value) for other in said if other is not one and is_of_kind(one.value, other.value)]
+    amounts = [amount_for(one.value, other) for other in others if one.value.unit is not None]
+    goal, step = abs(next(one.value.amounts())), one.value.tolerance / 2
+    pairs = itertools.combinations(amounts, 2)
+    return any(same(goal, abs(result), step) for a, b in pairs for result in (a + b, a - b))
+
+
 def _given_rates(turn: Turn) -> list[float]:
     """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
     told = [value for text in (turn.order, *(fact.arguments for fact in turn.good)) for value in values(text)]
@@ -259,7 +269,8 @@ def _following(turn: Turn) -> frozenset[int]:
     said = [Stated(value, home, frozenset()) for value, home in zip(told, homes, strict=True) if home is not None]
     sent = [datum for text in turn.sent for datum in data(text)]
     pool = [*turn.numbers, *sent, *(as_datum(value) for value in values(turn.order))][:MOST_DATA]
-    return frozenset(one.value.start for one, _ in _steps(said, pool, _given_rates(turn)))
+    steps = [one for one, _ in _steps(said, pool, _given_rates(turn))]
+    return frozenset(one.value.start for one in said if one in steps or _is_of_two(one, said))
 
 
 def is_interval(value: Value, texts: Iterable[str]) -> bool:
@@ -321,7 +332,7 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
-    changed = [datum for datum in left if _is_altered(kind, datum.value)]
+    changed = [datum for datum in left if is_altered(kind, datum.value)]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
@@ -333,7 +344,7 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     return best if shared >= 2 and not rivals else None
 
 
-def _is_altered(value: Value, datum: Value) -> bool:
+def is_altered(value: Value, datum: Value) -> bool:
     """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
     bare = value.unit is None or datum.unit is None
     if value.step != datum.step or not (bare or is_of_kind(value, datum)):

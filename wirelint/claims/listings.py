@@ -26,7 +26,7 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import MOST_STATED, is_interval, is_telling, statements
+from wirelint.claims.grounding import MOST_STATED, follows, is_interval, is_telling, statements
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
@@ -378,11 +378,15 @@ _LEAD = re.compile(r"[^:–—|,(;*]{2,40}")
 _NAME = re.compile(r"[^\W\d_]{3,}|[\w-]*\d[\w-]*")
 
 
-def _follows(item: str, pool: Sequence[Datum], given: GivenDates) -> bool:
-    """Return True if all values, dates and times of an item are those of the results, or follow from them."""
+def _follows(turn: Turn, line: re.Match[str], pool: Sequence[Datum], given: GivenDates) -> bool:
+    """Return True if all values, dates and times of an item follow from the results, or from other values of the reply."""
+    item, start = line["item"], line.start("item")
     told = [value for value in without_moments(item) if is_telling(value, item)]
-    if not all(derived_from(value, pool) or is_computed(value, pool) for value in told):
-        return False
+    others = [value for value in values(turn.prose.masked) if not start <= value.start < line.end("item")]
+    for value in told:
+        is_known = derived_from(value, pool) or is_computed(value, pool) or follows(turn, start + value.start)
+        if not is_known and not any(equals(value, other) for other in others):
+            return False
     days = all(any(one.agrees(other) for other in given.dates) for one in dates(item))
     return days and given.minutes.issuperset(clock.minutes for clock in clocks(item))
 
@@ -413,7 +417,7 @@ def added_items(turn: Turn) -> Contradiction | None:
             continue
         if any(_PHRASES[key].search(line["item"]) for key in ("labels", "total", "mean")):
             continue
-        if not _follows(line["item"], pool, given_dates):
+        if not _follows(turn, line, pool, given_dates):
             return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
     return None
 

@@ -41,7 +41,9 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     def follows(date: Date) -> bool:
         return relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans)
 
-    relative = RELATIVE.search(turn.order) is not None  # a distance from today, which the conversation need not give
+    # A distance from today, which the conversation need not give; the arguments of a call may have it as a date.
+    is_dated = any(next(dates(text), None) is not None for text in turn.sent)
+    relative = RELATIVE.search(turn.order) is not None and not is_dated
     return (
         _displaced(turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS)
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
@@ -187,9 +189,9 @@ def wrong_weekday(turn: Turn) -> Contradiction | None:
     for sentence in statements(turn.prose) if known else ():
         for date in dates(sentence.masked):
             at, end = sentence.start + date.start, sentence.start + date.end
-            beside = [
-                *pattern.finditer(text, max(at - _WEEKDAY_NEAR, sentence.start), min(end + _WEEKDAY_NEAR, sentence.end))
-            ]
+            # Not up to the last place that is near, since `re` takes it for the end of a word: "mon" of "months".
+            named = pattern.finditer(text, max(at - _WEEKDAY_NEAR, sentence.start), sentence.end)
+            beside = [one for one in named if one.end() <= end + _WEEKDAY_NEAR]
             whole = next((one for one in known if date.agrees(one)), None)
             if (
                 whole is None

@@ -44,6 +44,7 @@ from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import (
     follows,
     is_about_this_case,
+    is_altered,
     is_bound,
     is_interval,
     is_per_unit,
@@ -176,9 +177,11 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     every = Counter(
         word for one in objects for word in {*NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
     )
+    every_file = Counter(str(one.get(key)).rpartition("/")[2] for key in naming for one in objects)
     rows = []
     for one, own, place in zip(objects, words, places, strict=True):
         names = [str(_name(key, one[key])) for key in naming]
+        names += [base for name in names if (base := name.rpartition("/")[2]) != name and every_file[base] == 1]
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and len(own) > 1)), one, place))
     return tuple(rows)
 
@@ -345,7 +348,11 @@ def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     if _CYRILLIC.fullmatch(name):  # `Лесную` of `Лесная`
         yield from (found.span() for found in re.finditer(rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)", text))
         return
-    start, inflected = text.find(name), len(name) >= _INFLECTED and name.isalpha()
+    inflected = len(name) >= _INFLECTED and name.isalpha()
+    if inflected and name.endswith(("a", "e", "o")) and name not in text:  # `Statystykę` of `Statystyka`
+        yield from (found.span() for found in re.finditer(rf"(?<![\w-]){name[:-1]}[a-z]{{1,2}}(?![\w-])", text))
+        return
+    start = text.find(name)
     while start >= 0:
         end = start + len(name)
         if inflected and (ending := _ENDING.match(text, end)):
@@ -398,7 +405,7 @@ def wrong_clause(
             or _time_of_another(turn.prose, clause, clauses, everywhere)
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
-            or _code_of_key(clause)
+            or _code_of_key(clause, turn.texts)
             or _field_of_another(clause, table)
         )
         if against is not None:
@@ -518,7 +525,13 @@ def _value_of_another(
         if any(is_computed(one, known) for known in columns_of_it for one in forms_of_it):
             continue
         form = _form(value, clause.text)
-        meant = [one for one in lacking if (one.column, form) in forms or _is_meant(value, one, clause.text, sole=sole)]
+        meant = [
+            one
+            for one in lacking
+            if (one.column, form) in forms
+            or is_altered(value, one.value)
+            or _is_meant(value, one, clause.text, sole=sole)
+        ]
         untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
         if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
             if follows(turn, clause.start + value.start):
@@ -702,23 +715,26 @@ _BLANKS = re.compile(r" {3,}")
 _SECOND_CLAUSE = re.compile(r", (?:and|und|et|y|e|en|och|og|i|и|а|ve) ")
 
 
-def _code_of_key(clause: Clause) -> str | None:
+def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
     """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A.
 
-    A code has a digit or capitals only, and the other one has digits and capitals at the same places.
+    A code has a digit or capitals only, and the other one has digits and capitals at the same places. Behind the name of
+    a field it has a letter and is in none of `texts`, since another result may have the field, too.
     """
+    is_field = len(clause.row.cells) == 1
     for key, cell in clause.row.cells.items() if _PHRASES["compares"].search(clause.text) is None else ():
         code, word = str(cell), name_words(key)[-1:]
-        if holds(clause.text, code):
+        if holds(clause.text, code) or (is_field and code.isdigit()):
             continue
         if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
             continue
         if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:
             continue
-        found = re.findall(
-            rf"(?<!\w)(?i:{re.escape(word[0])})\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text
-        )
-        if found and all(one != code and _form_of_code(one) == _form_of_code(code) for one in found):
+        named = r"\A" if is_field else rf"(?<!\w)(?i:{re.escape(word[0])})"
+        found = re.findall(rf"{named}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text)
+        is_known = is_field and any(holds(text, one) for text in texts for one in found)
+        alike = all(one != code and _form_of_code(one) == _form_of_code(code) for one in found)
+        if found and alike and not is_known:
             return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
     return None
 

@@ -366,7 +366,8 @@ _JOINED = frozenset(".,/:-")
 _NAME_BEFORE = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.? \Z")
 _LONGEST_NAME = 14
 
-_MINUTES = re.compile(r"[:h][0-5][0-9](?!\d|:\d\d:)(?: ?(?P<half>[ap])\.?m\b)?", re.ASCII)
+_MINUTES = re.compile(r"(?::| ?h ?)(?P<minutes>[0-5][0-9])(?!\d|:\d\d:| ?min)(?: ?(?P<half>[ap])\.?m\b)?", re.ASCII)
+"""`:05`, and in French `h05`, and ` h 05` after an hour of two digits: fewer hours are rather a duration."""
 _HOUR = re.compile(r"(?<![\d:.,+-])(?:[01]?\d|2[0-4])\Z", re.ASCII)
 
 
@@ -388,11 +389,11 @@ def clocks(text: str) -> Iterator[Clock]:
     text = text[:LONGEST]
     for match in _MINUTES.finditer(text):
         hour = _HOUR.search(text, max(match.start() - 2, 0), match.start())
-        if hour is not None:
+        if hour is not None and (len(hour[0]) > 1 or " " not in match[0][:2]):
             half = match["half"]
             hours = int(hour[0]) % 12 + 12 * (half == "p") if half else int(hour[0])
             exact = half is not None or hours > 12 or hour[0].startswith("0")
-            yield Clock(hour.start(), match.end(), hours * 60 + int(match[0][1:3]), exact)
+            yield Clock(hour.start(), match.end(), hours * 60 + int(match["minutes"]), exact)
 
 
 def without_moments(text: str) -> list[Value]:
