@@ -43,7 +43,8 @@ from wirelint.claims.listings import added_items, added_names, added_rows, mixed
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import wrong_amount_of_key, wrong_unit, wrong_value_of_record, wrong_version
 from wirelint.claims.row_checks import wrong_value_of_row
-from wirelint.claims.rows import Row, holds, is_beside_key, tables
+from wirelint.claims.row_values import is_beside_key
+from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, unit_of, values

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
@@ -93,7 +93,10 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     if not 2 < len(lines) <= MOST_ROWS:
         return []
     parts = [*itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1))]
-    ways = [*(partial(_separated, separator=separator) for separator in _SEPARATORS), _aligned]
+    ways: list[Callable[[Sequence[str]], list[list[str]]]] = [
+        *(partial(_separated, separator=one) for one in _SEPARATORS),
+        _aligned,
+    ]
     for (first, last), way in itertools.product(parts, ways):
         if cells := way([line for _, line in lines[first:last]]):
             return [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]

@@ -10,6 +10,7 @@ from wirelint import lexicon
 from wirelint.claims.derivation import derived_from
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_telling, statements
+from wirelint.claims.row_values import invented_name, word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
     Named,
@@ -21,14 +22,12 @@ from wirelint.claims.rows import (
     clauses_of,
     fields_by_key,
     holds,
-    invented_name,
     named_rows,
     own_data,
+    rows_by_date,
     side_by_side,
     tables,
     times_of,
-    word_of_another,
-    wrong_clause,
 )
 from wirelint.claims.states import opposite_state, pattern_of
 from wirelint.claims.values import LONGEST, clocks, values, without_moments
@@ -48,7 +47,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
         for table in tables(text):
             if not table[0].names:
                 continue
-            parts = named_rows(prose, table) or named_rows(prose, by_clock(table))
+            parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             found = (
                 invented_name(prose, table, turn.texts)
                 or _all_alike(prose, table)

@@ -13,8 +13,7 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -25,33 +24,16 @@ from wirelint.claims.derivation import (
     MOST_ROWS,
     STOP,
     Datum,
-    GivenDates,
-    amount_for,
-    as_datum,
     data,
-    derived_from,
-    equals,
-    follows_from_dates,
-    is_computed,
-    is_of_kind,
-    is_percentage,
-    is_said,
-    simple_ratio,
-    spans_of,
     table_lines,
 )
-from wirelint.claims.evidence import Contradiction, Fact, Turn
+from wirelint.claims.evidence import Fact
 from wirelint.claims.grounding import (
-    follows,
     is_about_this_case,
-    is_altered,
-    is_bound,
-    is_interval,
-    is_per_unit,
 )
-from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of, states
+from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Date, Value, clocks, dates, same, unit_of, values, without_moments
+from wirelint.claims.values import LONGEST, clocks, dates, unit_of, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.prose import Prose
@@ -59,37 +41,22 @@ from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _LONGEST_NAME = 60
-_LONGEST_WORD = 30
 _SHORT = 2
 """Letters of a name that is said with its kind."""
-_LARGE = 100
+LARGE = 100
 """Whole numbers from which on two rows hardly share one by chance."""
-_TELLING = 10
-"""Whole numbers from which on this holds in a table with one column of numbers."""
 _CLAUSE = re.compile(r"[^;；\n]+")
 TABLE_LINE = re.compile(r"^[ \t]*\|.*$", re.MULTILINE)
-_LETTER = re.compile(r"[^\W\d_]")
-_DIGIT = re.compile(r"\d")
+DIGIT = re.compile(r"\d")
 _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
 _CYRILLIC = re.compile(r"[а-яё]{5,}")
-_CLOCK = re.compile(r"\d{1,2}:\d\d")
+CLOCK = re.compile(r"\d{1,2}:\d\d")
 _NAMING = re.compile(r"[^\W\d_]|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
-_FEW_DIGITS = 2
-_ALIKE = 8
-"""Factor between two numbers in one unit of which one may be the other with wrong digits."""
-_ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
-"""The pointer of a row: `/items/3` of `/items/3/price`."""
-_NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s")
-_ROOT = 4
-"""Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
-_SHORTEST_KEY = 4
+SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
-_LONGEST_CODE = 3
 NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
-_KEY_NEAR = 24
-"""Characters between a number and the word of its key."""
 
 
 class Row(NamedTuple):
@@ -171,7 +138,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     """Return the rows of a table with their names: the texts of its naming columns, and words of the first of these."""
     naming = [key for key in objects[0] if _is_naming([_name(key, one.get(key)) for one in objects])]
     # A time of day names a row only if nothing else does: it may be told of other rows.
-    naming = [key for key in naming if _CLOCK.fullmatch(str(objects[0][key])) is None] or naming
+    naming = [key for key in naming if CLOCK.fullmatch(str(objects[0][key])) is None] or naming
     first = next((key for key in naming if NAME_WORD.search(str(objects[0][key]))), None)
     words = [NAME_WORD.findall(str(one[first]).casefold()) if first is not None else [] for one in objects]
     every = Counter(
@@ -188,7 +155,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
 
 def by_clock(table: Sequence[Row]) -> list[Row]:
     """Return the rows of a table named by a time of day that no other row has: for a reply without their other names."""
-    times = [[cell for cell in row.cells.values() if isinstance(cell, str) and _CLOCK.fullmatch(cell)] for row in table]
+    times = [[cell for cell in row.cells.values() if isinstance(cell, str) and CLOCK.fullmatch(cell)] for row in table]
     counts = Counter(itertools.chain.from_iterable(times))
     return [
         row._replace(names=tuple(one for one in own if counts[one] == 1)) for row, own in zip(table, times, strict=True)
@@ -214,7 +181,7 @@ def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str,
     for key, value in document.items() if isinstance(document, dict) and depth < DEEPEST else ():
         if isinstance(value, dict):
             yield from _scalars(value, f"{place}/{key}", depth + 1)
-        elif not isinstance(value, (list, bool)) and _DIGIT.search(str(value)):
+        elif not isinstance(value, (list, bool)) and DIGIT.search(str(value)):
             yield f"{place}/{key}", key, value
 
 
@@ -226,9 +193,7 @@ def _key_names(key: str) -> tuple[str, ...]:
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
     names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
     return (
-        tuple(name for name in names if len(name) >= _SHORTEST_KEY)
-        if _PHRASES["names_only"].search(key) is None
-        else ()
+        tuple(name for name in names if len(name) >= SHORTEST_KEY) if _PHRASES["names_only"].search(key) is None else ()
     )
 
 
@@ -236,7 +201,7 @@ def _name(key: str, cell: Json) -> Json:
     """Return what may name a row: a text, `field B` of `"field": "B"`, or the number of a thing: `"batch_id": 2208`."""
     if isinstance(cell, str) and 0 < len(cell) <= _SHORT and cell.isascii() and (cell.isalpha() or cell.isdigit()):
         return " ".join((*name_words(key)[-1:], cell))
-    is_id = isinstance(cell, int) and cell >= _LARGE and _PHRASES["names_only"].search(key) is not None
+    is_id = isinstance(cell, int) and cell >= LARGE and _PHRASES["names_only"].search(key) is not None
     return f"{cell}" if is_id else cell
 
 
@@ -300,7 +265,7 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
     starts = [run[0][0][0] for run in runs]
     pieces = list(zip(starts, [*starts[1:], part[1]], strict=True))
     told = (
-        _DIGIT.search(text, run[-1][0][1], end) or any(_CLOCK.fullmatch(name) for _, _, name in run[1:])
+        DIGIT.search(text, run[-1][0][1], end) or any(CLOCK.fullmatch(name) for _, _, name in run[1:])
         for run, (_, end) in zip(runs, pieces, strict=True)
     )
     head = text[part[0] : starts[0]].rpartition(":")[2]  # "On day 8 there are three:" gives nothing
@@ -309,11 +274,26 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
 
 
 def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
-    """Return the clauses of statements and the lines of tables that name rows."""
+    """Return the clauses of statements and the lines of tables that name rows, and the items below a row's name."""
     plain = folded(prose.text)
     named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
     named = [one for one in named if _FROM.search(prose.text, max(one[0][0] - _BEFORE_NAME, 0), one[0][0]) is None]
-    named.sort(key=itemgetter(0))
+    return [*_parts(prose, named), *_items_below_names(prose, named)]
+
+
+def rows_by_date(prose: Prose, table: Sequence[Row]) -> list[Named]:
+    """Return the clauses with a date that only one row of a table has; no row has two."""
+    days = [[day for cell in row.cells.values() if isinstance(cell, str) for day in dates(cell)] for row in table]
+    if any(len(own) != 1 for own in days):
+        return []
+    homes = [
+        (day, [row for row, own in zip(table, days, strict=True) if day.agrees(own[0])]) for day in dates(prose.text)
+    ]
+    return _parts(prose, [((day.start, day.end), rows[0], "") for day, rows in homes if len(rows) == 1])
+
+
+def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
+    named = sorted(named, key=itemgetter(0))
     spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
     parts = dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span))
@@ -323,6 +303,24 @@ def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
         if inside := [one for one in own if one[0][1] <= end]:
             found.append(((start, end), inside))
     return found
+
+
+def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:
+    """Yield the items of lists below a line that names one row and ends with a colon, or is a heading or bold."""
+    for block in _LIST.finditer(prose.text):
+        above = [one for one in named if block.start("head") <= one[0][0] < block.end("head")]
+        if len({row.place for _, row, _ in above}) != 1 or any(
+            block.start("items") <= at < block.end("items") for (at, _), _, _ in named
+        ):
+            continue
+        for item in _LIST_ITEM.finditer(prose.text, *block.span("items")):
+            yield item.span(), above[:1]
+
+
+_LIST_ITEM = re.compile(r"^[ \t]*[-*•] .+$", re.MULTILINE)
+_LIST = re.compile(
+    r"^(?P<head>#+ .+|\*\*.+\*\*|.*:\**)[ \t]*\n(?:[ \t]*\n)?(?P<items>(?:[ \t]*[-*•] .+(?:\n|\Z)){1,24})", re.MULTILINE
+)
 
 
 _FROM = re.compile(r"\d\W?\w{0,4} (?:from|past|beyond) (?:\w+ )?\Z")
@@ -371,388 +369,6 @@ def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tup
     return Clause(row, start, end, text)
 
 
-def wrong_clause(
-    turn: Turn,
-    text: str,
-    table: Sequence[Row],
-    clauses: Sequence[Clause],
-    *,
-    by_key: bool = False,
-) -> Contradiction | None:
-    """Return a clause that contradicts its row of a result. `by_key`: the rows are fields, named by their keys."""
-    if not clauses:
-        return None
-    everywhere = GivenDates(turn.texts)
-    given = everywhere if by_key else GivenDates(turn.told)
-    others = (other for other in turn.results if other != text)
-    asked = [*(as_datum(value) for value in values(turn.order)), *(datum for other in others for datum in data(other))]
-    elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
-    forms = {  # what follows the values of a column: `件` of `有 38 件`
-        (datum.column, form)
-        for clause in clauses
-        for value in without_moments(clause.text)
-        if (form := _form(value, clause.text))
-        for datum in derived_from(value, own_data(clause.row, text))
-    }
-    ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), own_data(clause.row, text)))
-    portions = {ratio for ratio, count in ratios.items() if count > 1}
-    for clause in clauses:
-        if len(clause.row.cells) == 1 and _is_of_mean(turn.prose, clause):
-            continue
-        against = (
-            _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
-            or _date_of_another(clause, table, given, everywhere)
-            or _time_of_another(turn.prose, clause, clauses, everywhere)
-            or word_of_another(clause, table, clauses)
-            or _state_of_clause(clause)
-            or _code_of_key(clause, turn.texts)
-            or _field_of_another(clause, table)
-        )
-        if against is not None:
-            return Contradiction(clause.start, clause.end, against)
-    return None
-
-
-def _is_of_mean(prose: Prose, clause: Clause) -> bool:
-    """Return True if a sentence is about a mean before it comes to a clause: the reply chooses the rows that it is of."""
-    start = max((one.start for one in prose.sentences if one.start <= clause.start), default=0)
-    return _PHRASES["mean"].search(prose.masked, start, clause.start) is not None
-
-
-def invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
-    """Return a code of the form of a column's codes that no text has, in a reply that lists the rows."""
-    for names in zip(*(row.names for row in table), strict=False):
-        forms = {_DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if _CLOCK.fullmatch(name) is None}
-        if (
-            len(forms) != 1
-            or next(iter(forms)).isdigit()
-            or sum(map(str.isdigit, names[0])) < _FEW_DIGITS
-            or sum(name in prose.text for name in names) < 2
-        ):
-            continue
-        form = re.escape(forms.pop()).replace("9", r"\d").replace("a", r"[^\W\d_]")
-        unknown = set(re.findall(rf"(?<![\w-]){form}(?![\w-])", prose.text)) - set(names)
-        known = "\n".join(texts).casefold() if unknown else ""
-        for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text) if unknown else ():
-            if code[0] in unknown and code[0].casefold() not in known:
-                return Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}")
-    return None
-
-
-def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
-    """Return the simple ratios of values to those of a row, but for 1."""
-    ratios = (simple_ratio(one, mine.value, _SMALL_RATIO) for one in told for mine in own)
-    return {ratio for ratio in ratios if ratio is not None and ratio != 1}
-
-
-_SMALL_RATIO = 4
-"""The largest denominator of a factor between portions."""
-
-
-def own_data(row: Row, text: str) -> list[Datum]:
-    return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
-
-
-def _value_of_another(
-    turn: Turn,
-    clause: Clause,
-    text: str,
-    asked: Sequence[Datum],
-    texts: Sequence[str],
-    portions: Set[Fraction],
-    forms: Set[tuple[str, str]],
-) -> str | None:
-    """Return why a value of a clause is not of its row.
-
-    `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
-    `forms`: those of the columns, in the clauses of all rows.
-    """
-    stated = without_moments(clause.text)
-    pool = data(text) if stated else ()
-    own = own_data(clause.row, text) if stated else []
-    sole = len(clause.row.cells) == 1
-    if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
-        own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
-    whole = f"{clause.row.place.rpartition('/')[0]}/" if "/" in clause.row.place else "line "  # the list of the rows
-    others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
-    related = _PHRASES["compares"].search(clause.text) is not None  # the clause tells of another row too
-    elsewhere = {} if related else _in_one_other_row(stated, own, others)
-    for value in stated[:1] if sole else stated:
-        if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
-            continue  # a recipe for three times as many, or the next thing
-        beside = [as_datum(other) for other in stated if other is not value]
-        if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
-            datum = elsewhere[value]
-            if any(mine.column == datum.column for mine in own):
-                return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
-        if (
-            value.ranges
-            or is_per_unit(value, clause.text)
-            or is_bound(value, clause.text)
-            or _PHRASES["apart"].match(clause.text, value.end)
-            or derived_from(value, own)
-            or is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
-            or _is_left(value, [*own, *beside], asked)
-            or not portions.isdisjoint(_ratios([value], own))
-        ):
-            continue
-        if is_said(value, clause.text, texts) or _is_multiple(value, own):
-            continue
-        lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
-        shown = clause.text[value.start : value.end]
-        alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
-        if is_interval(value, [text]):  # of 6 days between two dates, no bare 6 is the source
-            alike = [datum for datum in alike if datum.value.unit is not None]
-        columns = {datum.column for datum in alike} - {"#"}
-        telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= _LARGE
-        if (
-            not telling
-            and abs(value.readings[0]) >= _TELLING
-            and len({one.column for one in (*own, *others)} - {"#"}) == 1
-        ):
-            telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
-        if columns and not related:
-            same = (datum for datum in lacking if datum.column in columns)
-            mine = next((datum for datum in same if telling or is_beside_key(value, datum.column, clause.text)), None)
-            if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
-                return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
-        if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
-            continue
-        # Its unit may be in a language that is not known: `кВт·год`.
-        units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
-        forms_of_it = [value._replace(unit=unit) for unit in units]
-        columns_of_it = [[*pool, *asked]] if sole else list(_columns_of(own, pool))
-        if any(is_computed(one, known) for known in columns_of_it for one in forms_of_it):
-            continue
-        form = _form(value, clause.text)
-        meant = [
-            one
-            for one in lacking
-            if (one.column, form) in forms
-            or is_altered(value, one.value)
-            or _is_meant(value, one, clause.text, sole=sole)
-        ]
-        untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
-        if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
-            if follows(turn, clause.start + value.start):
-                continue
-            return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
-    return None
-
-
-def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Datum]]:
-    """Yield the data of each column of a row: a value of the row may be a share or a difference in one of them."""
-    for column in {datum.column for datum in own}:
-        yield [datum for datum in pool if datum.column == column]
-
-
-def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
-    """Return True if a value is a small multiple of one of its row: the price of three nights."""
-    amounts = (mine.value if mine.value.unit is not None else mine.value._replace(unit=value.unit) for mine in own)
-    return any(simple_ratio(value, amount, 1) in range(2, _MULTIPLE) for amount in amounts)
-
-
-_MULTIPLE = 13
-
-
-def _form(value: Value, text: str) -> str:
-    """Return the letters right behind a number without a unit; empty if there is none."""
-    behind = text[value.end : value.end + _FORM].strip() if value.unit is None else ""
-    return behind if behind[:1].isalpha() else ""
-
-
-_FORM = 3
-"""Characters behind a number that are compared."""
-
-
-def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
-    """Return the values of a clause that are not of its row, if one other row has two or more of them: `4 booked, 5 free`.
-
-    Nothing if a value is only that of the row: the clause then tells of both rows.
-    """
-    strange = [value for value in stated if not derived_from(value, own) and not is_computed(value, own)]
-    if any(value not in strange and not derived_from(value, others) for value in stated):
-        return {}
-    rows: dict[str, dict[Value, Datum]] = {}
-    for value in strange:
-        for datum in others:
-            if datum.column != "#" and equals(value, datum.value):
-                row = _ROW.match(datum.place)
-                rows.setdefault(row[0] if row else datum.place, {}).setdefault(value, datum)
-    return next((found for found in rows.values() if len({value.readings for value in found}) > 1), {})
-
-
-def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
-    """Return True if a value is what a datum is more or less than another number: "9.5 kg are left", "80 cm too long"."""
-    mine = [amount_for(value, one) for one in own if one.value.unit is None or is_of_kind(value, one.value)]
-    terms = [amount_for(value, one) for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
-    goal, step = abs(next(value.amounts())), value.tolerance / 2
-    return any(same(goal, abs(amount - term), step) for amount in mine for term in terms)
-
-
-def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
-    """Return True if a value has the unit of a datum or a word of its key beside it. `sole`: the clause names the key."""
-    if value.unit is not None and value.unit.dimension == "time" and value.unit.name != "ms":
-        return False  # a time of day, or the days between two dates
-    both = value.unit is not None and datum.value.unit is not None
-    amount = (
-        not value.is_whole
-        and len(value.readings) == 1
-        and (sole or (value.unit is not None and not datum.value.is_whole))
-    )
-    if both or amount:
-        one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
-        alike = is_of_kind(value, datum.value) or value.unit is None or datum.value.unit is None
-        return alike and one < _ALIKE * other < _ALIKE**2 * one
-    return is_beside_key(value, datum.column, text)
-
-
-def is_beside_key(value: Value, key: str, text: str) -> bool:
-    """Return True if a word of a key is near a value: `pulse 64`."""
-    near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
-    words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(key))
-    return any(len(word) > 3 and word in near and unit_of(word) is None for word in words)
-
-
-def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
-    """Return why a date of a clause contradicts its row.
-
-    `given`: the dates from which it may follow; `everywhere`: those of the conversation.
-    """
-    own = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
-    stated = list(dates(clause.text)) if own else []
-    for date in stated:
-        if any(date.agrees(mine) for _, mine in own) or any(mine.agrees(other) for _, mine in own for other in stated):
-            continue
-        if everywhere.are_too_many:
-            return None
-        spans = given.spans.joined(spans_of([clause.text, *map(str, clause.row.cells.values())]))
-        known = (*(mine for _, mine in own), *given.dates)
-        if _is_elsewhere(date, everywhere, table) or follows_from_dates(date, known, spans):
-            continue
-        key = own[0][0]
-        shown = clause.text[date.start : date.end]
-        return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
-    return None
-
-
-def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], everywhere: GivenDates) -> str | None:
-    """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
-
-    The clause has all times of the row but one, and another one in its place.
-    """
-    told = list(clocks(clause.text))
-    left = times_of(clause.row) - _told_times(prose, clause)
-    if len(told) != 1 or len(left) != 1 or told[0].minutes in times_of(clause.row):
-        return None
-    if everywhere.are_too_many or told[0].minutes in everywhere.minutes:
-        return None
-    if _PHRASES["bound"].search(clause.text[: told[0].start]):
-        return None
-    others = (one for one in clauses if one.row is not clause.row and times_of(one.row))
-    as_it_is = any(_told_times(prose, one) == times_of(one.row) for one in others)
-    shown = clause.text[told[0].start : told[0].end]
-    return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
-
-
-def _told_times(prose: Prose, clause: Clause) -> set[int]:
-    """Return the times of day of a clause, with those that name the row."""
-    return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
-
-
-def times_of(row: Row) -> set[int]:
-    return {clock.minutes for cell in row.cells.values() if isinstance(cell, str) for clock in clocks(cell)}
-
-
-def _is_elsewhere(date: Date, everywhere: GivenDates, table: Sequence[Row]) -> bool:
-    """Return True if the conversation has a date outside the cells of a table."""
-    count = sum(date.agrees(other) for other in everywhere.dates)
-    cells = (cell for row in table for cell in row.cells.values() if isinstance(cell, str))
-    return count > sum(date.agrees(other) for cell in cells for other in dates(cell))
-
-
-def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clause]) -> str | None:
-    if _PHRASES["negates"].search(clause.text):
-        return None
-    for key, own in clause.row.cells.items():
-        if not isinstance(own, str):
-            continue
-        words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not 1 < len(words) <= MOST_WORDS or len(words) == len(table):
-            continue
-        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or holds(clause.text, own.replace("_", " ")):
-            continue
-        cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        told = {word: word.replace("_", " ") for word in words - {own}}
-        other = next((word for word, form in told.items() if _says(clause.text, form) and not holds(cells, word)), None)
-        # The words are the same as in the result, not a translation of them: another row has its own.
-        retold = any(
-            holds(one.text, str(one.row.cells.get(key)).replace("_", " "))
-            for one in clauses
-            if one.row is not clause.row
-        )
-        if other is not None and retold:
-            return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
-    return None
-
-
-def _says(text: str, word: str) -> bool:
-    """Return True if a text has a word as in a list, or a word or words behind "is"."""
-    is_so = rf"(?i)\b(?:is|are|runs?|was|were|ist|sind|est|sont|está|están|è|sono) {re.escape(word)}(?!\w)"
-    return lists(text, word) or re.search(is_so, text) is not None
-
-
-def _state_of_clause(clause: Clause) -> str | None:
-    if pattern_of("all").search(clause.text) and pattern_of("except").search(clause.text):
-        return None  # "all are healthy except crane-b"
-    name = _BLANKS.search(clause.text)
-    cuts = _SECOND_CLAUSE.finditer(clause.text, 0, name.start()) if name is not None else ()
-    start = max((cut.end() for cut in cuts), default=0)  # "it is not free, and crane-b is": the first one is another
-    return opposite_state(clause.text[start:], clause.row.cells, clause.row.place)
-
-
-_BLANKS = re.compile(r" {3,}")
-_SECOND_CLAUSE = re.compile(r", (?:and|und|et|y|e|en|och|og|i|и|а|ve) ")
-
-
-def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
-    """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A.
-
-    A code has a digit or capitals only, and the other one has digits and capitals at the same places. Behind the name of
-    a field it has a letter and is in none of `texts`, since another result may have the field, too.
-    """
-    is_field = len(clause.row.cells) == 1
-    for key, cell in clause.row.cells.items() if _PHRASES["compares"].search(clause.text) is None else ():
-        code, word = str(cell), name_words(key)[-1:]
-        if holds(clause.text, code) or (is_field and code.isdigit()):
-            continue
-        if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
-            continue
-        if not word or len(word[0]) < _SHORTEST_KEY or unit_of(word[0]) is not None:
-            continue
-        named = r"\A" if is_field else rf"(?<!\w)(?i:{re.escape(word[0])})"
-        found = re.findall(rf"{named}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text)
-        is_known = is_field and any(holds(text, one) for text in texts for one in found)
-        alike = all(one != code and _form_of_code(one) == _form_of_code(code) for one in found)
-        if found and alike and not is_known:
-            return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
-    return None
-
-
-def _form_of_code(code: str) -> str:
-    return re.sub(r"[A-Z]", "A", _DIGIT.sub("9", code))
-
-
-def _field_of_another(clause: Clause, table: Sequence[Row]) -> str | None:
-    """Return why the only time of a clause is that of another field than the one that it names: `hora prevista`."""
-    fields = [(row, cell) for row in table for cell in row.cells.values() if len(row.cells) == 1]
-    told = {clock.minutes for clock in clocks(clause.text)}
-    if len(fields) != len(table) or " " not in clause.row.names[0] or len(told) != 1 or times_of(clause.row) & told:
-        return None
-    other = next((row for row, cell in fields if isinstance(cell, str) and times_of(row) == told), None)
-    return f"the time is that of {other.place}, not of {clause.row.place}" if other and times_of(clause.row) else None
-
-
 def holds(text: str, word: str) -> bool:
     return re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", text) is not None
 
@@ -760,3 +376,11 @@ def holds(text: str, word: str) -> bool:
 def lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
+
+
+def own_data(row: Row, text: str) -> list[Datum]:
+    return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
+
+
+def times_of(row: Row) -> set[int]:
+    return {clock.minutes for cell in row.cells.values() if isinstance(cell, str) for clock in clocks(cell)}
