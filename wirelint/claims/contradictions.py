@@ -41,7 +41,14 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
-from wirelint.claims.numbers import wrong_amount_of_key, wrong_unit, wrong_value_of_record, wrong_version
+from wirelint.claims.numbers import (
+    altered_sum,
+    wrong_amount_of_key,
+    wrong_currency,
+    wrong_unit,
+    wrong_value_of_record,
+    wrong_version,
+)
 from wirelint.claims.row_checks import wrong_value_of_row
 from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import Row, holds, tables
@@ -590,7 +597,8 @@ def contradictions(
         checks += [
             error_as_answer,
             value_for_null,
-            *[wrong_value, wrong_unit, wrong_amount_of_key, wrong_value_of_record] * numbers,
+            *[wrong_value, wrong_unit, wrong_currency, wrong_amount_of_key, wrong_value_of_record, altered_sum]
+            * numbers,
             *[wrong_cells, wrong_value_of_row, mixed_lines, added_names] * readable,
             opposite_states,
             earlier_value,

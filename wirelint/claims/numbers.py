@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
@@ -19,9 +19,20 @@ from wirelint.claims.derivation import (
     is_said,
 )
 from wirelint.claims.evidence import Contradiction, Turn, is_unseen
-from wirelint.claims.grounding import MOST_STATED, follows, is_bound, negates, particulars, stated, statements
+from wirelint.claims.grounding import (
+    MOST_STATED,
+    follows,
+    is_altered,
+    is_bound,
+    negates,
+    particulars,
+    stated,
+    statements,
+)
+from wirelint.claims.states import DEEPEST, object_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Unit, Value, unit_of, values, without_moments
+from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
 
@@ -52,6 +63,68 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
             shown = turn.prose.text[value.start : value.end]
             against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
             return Contradiction(*one.sentence.span, against)
+    return None
+
+
+def wrong_currency(turn: Turn) -> Contradiction | None:
+    """Return an amount of money in another currency than its object names: €6,310.40 of `"balance": 6310.4` in USD."""
+    told = [one for one in values(turn.prose.masked) if one.unit is not None and one.unit.dimension in MONEY]
+    named: dict[float, set[str]] = {}
+    for text in turn.returned if told else ():
+        for amount, currency in _with_currency(object_of(text), "", 0):
+            named.setdefault(amount, set()).add(currency)
+    for value in told:
+        known = named.get(value.readings[0], set())
+        if value.unit is None or len(known) != 1 or value.unit.dimension in known or "" in known:
+            continue
+        if _is_small(value) or is_said(value, turn.prose.masked, turn.told):
+            continue
+        sentence = next((one for one in turn.prose.sentences if one.start <= value.start < one.end), None)
+        span = sentence.span if sentence is not None else (value.start, value.end)
+        shown = turn.prose.text[value.start : value.end]
+        return Contradiction(*span, f"{shown!r} has another currency than the result, {known.pop().upper()}")
+    return None
+
+
+_ABOUT_SAME = 0.01
+"""Share of a sum up to which another number is a round one for it."""
+
+
+def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[float, str]]:
+    """Yield the numbers of a document with the dimension of the currency that their object, or one around it, names."""
+    if isinstance(document, dict):
+        cells = (unit_of(cell) for cell in document.values() if isinstance(cell, str) and len(cell) == len("EUR"))
+        own = {unit.dimension for unit in cells if unit is not None and unit.dimension in MONEY}
+        currency = own.pop() if len(own) == 1 else "" if own else currency
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    for one in inner if depth < DEEPEST else ():
+        if isinstance(one, (int, float)) and not isinstance(one, bool):
+            yield float(one), currency
+        else:
+            yield from _with_currency(one, currency, depth + 1)
+
+
+def altered_sum(turn: Turn) -> Contradiction | None:
+    """Return a number that is the sum or the mean of a column but for one digit: 4,373.65 where it is 4,773.65."""
+    columns: dict[str, list[Datum]] = {}
+    for datum in turn.returned_numbers:
+        columns.setdefault(datum.column, []).append(datum)
+    results = [
+        amount
+        for column, some in columns.items()
+        if column != "#" and 1 < len(some) < MOST_DATA
+        for total in [sum(one.value.readings[0] for one in some)]
+        for amount in (total, total / len(some))
+    ]
+    for one in stated(turn.prose) if results else ():
+        value = one.value
+        if _is_small(value) or derived_from(value, turn.numbers) or is_said(value, turn.prose.masked, turn.told):
+            continue
+        near = [amount for amount in results if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
+        near = [amount for amount in near if is_altered(value, value._replace(readings=(round(amount, 6),)))]
+        if len(near) == 1 and not follows(turn, value.start):
+            shown = turn.prose.text[value.start : value.end]
+            return Contradiction(*one.sentence.span, f"{shown!r} is one digit off a sum or a mean: {near[0]:.10g}")
     return None
 
 

@@ -323,21 +323,21 @@ def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, ev
 
 
 def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], everywhere: GivenDates) -> str | None:
-    """Return why the time in a clause contradicts its row, if the reply has the times of another row unchanged.
+    """Return why a time in a clause contradicts its row, if the reply has another time of the row, or the times of
+    another row, unchanged.
 
     The clause has all times of the row but one, and another one in its place.
     """
-    told = list(clocks(clause.text))
-    left = times_of(clause.row) - _told_times(prose, clause)
-    if len(told) != 1 or len(left) != 1 or told[0].minutes in times_of(clause.row):
+    own, told = times_of(clause.row), list(clocks(clause.text))
+    strange = [clock for clock in told if clock.minutes not in own]
+    left = own - _told_times(prose, clause)
+    if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many or strange[0].minutes in everywhere.minutes:
         return None
-    if everywhere.are_too_many or told[0].minutes in everywhere.minutes:
-        return None
-    if _PHRASES["bound"].search(clause.text[: told[0].start]):
+    if _PHRASES["bound"].search(clause.text[: strange[0].start]):
         return None
     others = (one for one in clauses if one.row is not clause.row and times_of(one.row))
-    as_it_is = any(_told_times(prose, one) == times_of(one.row) for one in others)
-    shown = clause.text[told[0].start : told[0].end]
+    as_it_is = len(told) > 1 or any(_told_times(prose, one) == times_of(one.row) for one in others)
+    shown = clause.text[strange[0].start : strange[0].end]
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
 

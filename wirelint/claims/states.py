@@ -182,6 +182,11 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
     fields = [field for text in texts for field in fields_of(object_of(text))]
+    # Null for a participle is "not yet": `"approved": null`.
+    fields = [
+        (key, False, is_alone) if cell is None and key.endswith("ed") else (key, cell, is_alone)
+        for key, cell, is_alone in fields
+    ]
     sides: dict[int, set[int]] = {}
     for key, cell, is_alone in fields:
         for pair, side in _states_of(key, cell):
