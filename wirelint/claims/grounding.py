@@ -325,6 +325,9 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     one whose key the sentence has.
     """
     kind = one.value
+    labelled = [datum for datum in left if is_of_kind(kind, datum.value) and _is_labelled(one, datum)]
+    if len(labelled) == 1:
+        return labelled[0]
     kin = [datum for datum in turn if kind.unit is not None and is_of_kind(kind, datum.value)]
     sole = turn[:1] if len(turn) == 1 else ()
     possible = kin or [datum for datum in sole if _is_alike(kind, datum.value) and _is_meant(one, datum)]
@@ -342,6 +345,13 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     shared = _shared(one, best)
     rivals = [datum for datum in turn if datum is not best and _shared(one, datum) >= shared]
     return best if shared >= 2 and not rivals else None
+
+
+def _is_labelled(one: Stated, datum: Datum) -> bool:
+    """Return True if the key of a datum stands right before a number: "pH 7.4", "free chlorine is 1.8 mg/L"."""
+    key = " ".join(word for word in name_words(datum.column) if unit_of(word) is None)
+    before = one.sentence.masked[: one.value.start - one.sentence.start].casefold()
+    return len(key) > 1 and re.search(rf"(?<!\w){re.escape(key)}\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
 
 
 def is_altered(value: Value, datum: Value) -> bool:

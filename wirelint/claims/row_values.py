@@ -220,7 +220,8 @@ def _value_of_another(
         ]
         untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
         if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
-            if follows(turn, clause.start + value.start):
+            in_table = turn.prose.text.startswith("|", clause.start)  # whose cells are retold, and seldom computed
+            if not in_table and follows(turn, clause.start + value.start):
                 continue
             return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
