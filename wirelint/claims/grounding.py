@@ -499,7 +499,9 @@ def error_as_answer(turn: Turn) -> Contradiction | None:
         failed = _failed_in_the_end(known)
     if not known or not (in_vain or failed):
         return None
-    if is_unseen(request) or is_admission(prose, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
+    if is_unseen(request) or is_admission(
+        prose, sad=True, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))
+    ):
         return None
     order = turn.order.casefold()
     settled, asked = bool(failed) and _is_settled(prose, failed, order), words_in(order)
@@ -551,6 +553,8 @@ def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a reply ends with a question after look-ups that failed: "Which Brest do you mean?"."""
     if not failed or not prose.sentences or any(claim.form == "news" for claim in claims(prose)):
         return False  # "I found 42 of them. Shall I list them?"
+    if any(map(negates, statements(prose))):
+        return False  # "There are no free dates. Shall I look at the next week?"
     return prose.sentences[-1].question and not any(fact.able.kinds - {"search", "read"} for fact in failed)
 
 
