@@ -128,7 +128,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     free = [
         one
         for one in said
-        if not derived_from(one.value, pool)
+        if not derived_from(_rounded(one.value, prose.masked), pool)
         and (
             not is_interval(one.value, results)
             or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
@@ -177,7 +177,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
         if _is_counted(one, replaced, said) or _is_of_two(one, said):
             continue
-        value = one.value if one.value.unit else one.value._replace(unit=replaced.value.unit)
+        value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), prose.masked)
         computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
         if computed or _is_rate(one, said, [*pool, *alike], given):
             continue
@@ -189,6 +189,14 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _rounded(value: Value, text: str) -> Value:
+    """Return a value with the step that it is rounded to: tens for "about 1,360"."""
+    if not value.is_whole or _PHRASES["about"].search(text[max(value.start - NEAR, 0) : value.start]) is None:
+        return value
+    digits = f"{abs(value.readings[0]):.0f}"
+    return value._replace(step=float(10 ** min(len(digits) - len(digits.rstrip("0")), len(digits) - 1)))
 
 
 def is_per_unit(value: Value, text: str) -> bool:

@@ -45,9 +45,9 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
         return found
     for text in good:
         for table in tables(text):
-            if not table[0].names:
-                continue
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
+            if not (parts or table[0].names):
+                continue
             found = (
                 invented_name(prose, table, turn.texts)
                 or _all_alike(prose, table)
