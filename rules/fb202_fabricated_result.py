@@ -36,8 +36,9 @@ class FabricatedResult(Rule):
     that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a value against
     `"payout": null`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, a value, name, date,
     time, word or state of another row in a clause that names one row of a list (by a name or its date, also in a list
-    below the name), one of several objects by name, or one of several calls of a tool, a report that admits no failure although every result is an error, an action failed in
-    the end, or a part failed (`"failed": […]`), another count, test outcome or argument.
+    below the name), one of several objects by name, or one of several calls of a tool, a report that admits no failure
+    although every result is an error, an action failed in the end, or a part failed (`"failed": […]`), another count,
+    test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"

@@ -26,11 +26,11 @@ from wirelint.claims.derivation import (
     unit_of_key,
 )
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
+from wirelint.claims.failures import error_as_answer
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
     Stated,
-    error_as_answer,
     is_about_this_case,
     is_admission,
     negates,
