@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 
 from tests import selection
 
+pytest_plugins = ["tests.command"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="Run every test in every form (see tests/selection.py)")

@@ -13,14 +13,12 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, exchange, schema
-from tests.cli.conftest import Wirelint, wirelint
 from tests.cli.test_check import write
+from tests.command import Wirelint
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.rule import Rule
 from wirelint.view.paths import Path, Paths, path_document, render_path, render_trails
-
-__all__ = ["wirelint"]
 
 Record = dict[str, Any]
 

@@ -20,14 +20,12 @@ from moto.server import ThreadedMotoServer
 from s3fs import S3FileSystem
 
 from tests.build import Talk, User
-from tests.cli.conftest import Ran, Wirelint, wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from tests.command import Ran, Wirelint
 from tests.live.harness import Peer, Upstream, free_port
 from tests.selection import sampled
 from wirelint.capture import storage
 from wirelint.capture.readers import Problem, captures_below, read
-
-__all__ = ["wirelint"]
 
 LEAK = {**Talk((User("Hello"),), text="Hello.<|im_end|>").record("openai.chat", False), "id": "leak"}
 SECRET = "Zq8vKx2LmTn4"

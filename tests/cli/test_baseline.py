@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from tests.build import chunk, exchange, sse
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import BODY, CLEAN, CUT, write
+from tests.command import Wirelint
 from tests.tables import rows, tables
 from wirelint.rule import Finding
 from wirelint.state.issues import evidence, fingerprint

@@ -13,7 +13,7 @@ from mitmproxy.io import FlowWriter
 from mitmproxy.test import tflow
 
 from tests.build import Talk, User, chunk, exchange, sse
-from tests.cli.conftest import Wirelint
+from tests.command import Wirelint
 from tests.tables import rows, tables
 from wirelint.wire import content_coding
 

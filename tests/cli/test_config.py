@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import Talk, User
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
+from tests.command import Wirelint
 
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
 

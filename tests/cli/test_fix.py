@@ -10,7 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, Talk, User, lint
 from tests.capture.shouts import record, write, write_rule
-from tests.cli.conftest import Wirelint
+from tests.command import Wirelint
 from tests.rules.case import expand, fires
 from tests.selection import rotated, sampled
 from tests.tables import rows, tables

@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 from tests.build import Assistant, Talk, Turn, User, schema
-from tests.cli.conftest import Ran, Wirelint
 from tests.cli.test_check import write
+from tests.command import Ran, Wirelint
 from tests.selection import sampled
 from tests.test_registry import draft
 from wirelint.capture import offline

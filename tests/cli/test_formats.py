@@ -13,8 +13,8 @@ import jsonschema_rs
 import pytest
 
 from tests.build import REGISTRY, Talk, User, chunk, sse
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from tests.command import Wirelint
 from wirelint import DOCUMENTATION
 from wirelint.engine import Engine
 from wirelint.view.formats import FORMATS

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.cli.conftest import SAMPLES, Wirelint, few_samples
+from tests.command import SAMPLES, Wirelint, few_samples
 from wirelint.cli import COMMANDS, EXAMPLES, GROUPS, Guided, command
 
 GUIDED = {name: made for name in COMMANDS if isinstance(made := command(name), Guided)}

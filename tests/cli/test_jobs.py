@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from tests.command import Wirelint
 from tests.test_registry import draft
 from wirelint.cli import jobs
 from wirelint.cli.jobs import Bar, Workers, size_of

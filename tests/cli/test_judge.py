@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, schema
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
+from tests.command import Wirelint
 from tests.selection import sampled
 from tests.tables import tables
 from tests.view.html.pages import unpacked

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
+from tests.command import Wirelint
 from tests.state.test_issues import mangled
 
 COUNTS: dict[str, Callable[[str], object]] = {

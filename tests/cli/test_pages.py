@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.build import REGISTRY
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
+from tests.command import Wirelint
 from tests.selection import sampled
 from wirelint.registry import Registry
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Wirelint
+from tests.command import Wirelint
 from wirelint.rule import excerpt
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"

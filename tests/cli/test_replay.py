@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import write
+from tests.command import Wirelint
 from tests.live.harness import Upstream, replying, scripted
 from tests.tables import rows, tables
 from wirelint.capture.format import read_lines

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CLEAN, CUT, write
+from tests.command import Wirelint
 from wirelint.prices import price_table
 
 

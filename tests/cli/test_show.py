@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.build import Assistant, Talk, User
-from tests.cli.conftest import Wirelint
 from tests.cli.test_check import CUT, write
+from tests.command import Wirelint
 from tests.state.test_issues import mangled
 
 

@@ -18,8 +18,8 @@ import fsspec
 import pytest
 
 from tests.build import Call, Talk, schema
-from tests.cli.conftest import Wirelint, few_samples
 from tests.cli.test_check import CUT, write
+from tests.command import Wirelint, few_samples
 from tests.selection import sampled
 from wirelint.view import parquet
 

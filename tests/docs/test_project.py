@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.cli.conftest import Wirelint, wirelint
+from tests.command import Wirelint
 from tests.docs.test_shown import PAGES, ROOT
 from tests.selection import in_batches
 from wirelint import DOCUMENTATION, REPOSITORY, __version__
 from wirelint.registry import page_url
-
-__all__ = ["wirelint"]
 
 _BLOCK = re.compile(r"^```(python|json|toml|yaml)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 READERS: dict[str, Any] = {

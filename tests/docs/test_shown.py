@@ -21,12 +21,10 @@ import click
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.cli.conftest import Wirelint, few_samples, wirelint
+from tests.command import Wirelint, few_samples
 from tests.selection import in_batches
 from wirelint.addon.options import OPTIONS
 from wirelint.cli import cli, main
-
-__all__ = ["wirelint"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [

@@ -12,6 +12,13 @@ from tests.live.scenes import CASES, Playing
 from wirelint.mock.service import Service
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith("tests/live/"):
+            item.add_marker("live")
+
+
 @pytest.fixture(scope="session")
 def upstream() -> Iterator[Upstream]:
     upstream = Upstream()

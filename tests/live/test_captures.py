@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import h11
-import pytest
 from mitmproxy import http
 from mitmproxy.addons.savehar import SaveHar
 from mitmproxy.io import FlowReader
@@ -27,8 +26,6 @@ from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay
 from wirelint.capture.writers import write
 from wirelint.rule import Finding
-
-pytestmark = pytest.mark.live
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 PASSWORD = "correct-horse-battery-42"

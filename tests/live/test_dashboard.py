@@ -26,8 +26,6 @@ from tests.view.html.browser import Tab, chromium
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.live
-
 EVIL = "</script><script>window.owned=1</script><img src=x onerror='window.owned=1'>\u202eevil"
 KEY = "sk-proj-Qk3zYw8Nn2VtLr6PsDfB4hXcQk3zYw8Nn2VtLr6PsDfB4hXc"
 BEGUN = sse(chunk({"role": "assistant", "content": f"The key is {KEY}, and "}), done=False).encode()

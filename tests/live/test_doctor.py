@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Wirelint, wirelint
+from tests.command import Wirelint
 from tests.live.harness import free_port
 from tests.live.test_run import clean
 from wirelint.launch import doctor
 from wirelint.launch.processes import Place, PrivateProxy
 from wirelint.mock import MockServer
-
-__all__ = ["wirelint"]
-
-pytestmark = pytest.mark.live
 
 Checks = dict[str, dict[str, Any]]
 Doctor = Callable[..., tuple[int, Checks]]

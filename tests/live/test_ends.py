@@ -37,8 +37,6 @@ from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, sampled
 
-pytestmark = pytest.mark.live
-
 ASKED = CLEAN[OPENAI, True]
 BEGUN = sse(chunk({"role": "assistant", "content": "Once upon"}), done=False).encode()
 LENGTH = {**STREAM, "content_length": str(len(BEGUN) + len(OVER))}

@@ -17,8 +17,6 @@ from tests.live.scenes import Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, rotated, sampled
 
-pytestmark = pytest.mark.live
-
 
 def send(proxy: Proxy, upstream: Upstream, form: Form, test: str, fault: dict[str, str], *, leaks: bool) -> None:
     """Send an exchange during which something fails, and check what arrives.

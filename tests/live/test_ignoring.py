@@ -15,8 +15,6 @@ from tests.live.leaks import ask, body_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
 
-pytestmark = pytest.mark.live
-
 HEADER = "x-wirelint-ignore"
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)
 UPGRADE = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: aGVsbG8="

@@ -21,8 +21,6 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import read
 from wirelint.registry import Registry
 
-pytestmark = pytest.mark.live
-
 TOOLS = {"mcp__wiki__search_wiki": ("Search the wiki for pages.", QUERY)}
 
 

@@ -23,8 +23,6 @@ from tests.rules import mcp
 from tests.selection import sampled
 from wirelint.rule import excerpt
 
-pytestmark = pytest.mark.live
-
 EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
 BLOCK = """
 [[policy]]

@@ -16,8 +16,6 @@ from tests.live.harness import CHUNKED, SCRIPT, SHIM, Client, Peer, Proxy, Upstr
 from tests.selection import sampled
 from wirelint.mock import MockServer
 
-pytestmark = pytest.mark.live
-
 CONFIG = 'rules = ["own"]\nselect = ["XX901"]\n'
 BODY = Talk().record("openai.chat", True)["request"]["body"].encode()
 REPLY = sse(chunk({"content": "evidence of shouting"}, "stop")).encode()

@@ -43,8 +43,6 @@ from tests.live.scenes import OPENAI, Form
 from tests.live.strict import assemble
 from wirelint.wire.content_coding import decode
 
-pytestmark = pytest.mark.live
-
 ASKED = DAMAGED[OPENAI, True]["request"]["body"].encode()
 
 

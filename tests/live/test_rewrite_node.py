@@ -18,7 +18,7 @@ import pytest
 from tests.live.harness import Proxy, Upstream
 from tests.live.scenes import CASES, OPENAI, Case, Seen, judge
 
-pytestmark = [pytest.mark.live, pytest.mark.complete]
+pytestmark = pytest.mark.complete
 
 SOURCES = Path(__file__).parent / "node"
 LEAST_NODE = 20

@@ -17,14 +17,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Wirelint, wirelint
+from tests.command import Wirelint
 from tests.live.certificates import make_authority
 from tests.selection import is_complete
 from wirelint.mock import MockServer
-
-__all__ = ["wirelint"]
-
-pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = Path(__file__).with_name("run_clients.py")

@@ -19,8 +19,6 @@ from tests.mock.client import make_body
 from wirelint.capture.readers import Problem, read
 from wirelint.mock import MockServer
 
-pytestmark = pytest.mark.live
-
 URL = "s3://fleet/captures"
 EVERY = "wirelint_ship_every=1"
 

@@ -22,8 +22,6 @@ from tests.docs.test_shown import FILES, LASTING, ROOT, WRITTEN, Shown, commands
 from tests.live.harness import PATIENCE
 from tests.selection import sampled
 
-pytestmark = pytest.mark.live
-
 AGENTS = ("claude", "codex", "opencode", "pytest")
 _LISTENS = re.compile(r"listening at|http://127\.0\.0\.1:")
 WATCHED = ("proxy", "mock")

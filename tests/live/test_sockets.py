@@ -20,8 +20,6 @@ from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
 from wirelint.mock.service import Service
 
-pytestmark = pytest.mark.live
-
 server = pytest.importorskip("websockets.sync.server")
 client = pytest.importorskip("websockets.sync.client")
 ConnectionClosed = pytest.importorskip("websockets.exceptions").ConnectionClosed

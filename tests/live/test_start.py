@@ -14,8 +14,6 @@ from tests.build import Talk, chunk, sse
 from tests.live.harness import SCRIPT, SHIM, Upstream, post, refused, replying, running
 from tests.selection import sampled
 
-pytestmark = pytest.mark.live
-
 BEARER = "Bearer x1y2z3w4v5"
 
 WRONG = {

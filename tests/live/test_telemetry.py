@@ -26,8 +26,6 @@ from wirelint import __version__
 from wirelint.addon.otlp import Telemetry
 from wirelint.mock import MockServer
 
-pytestmark = pytest.mark.live
-
 KINDS: dict[str, type[Any]] = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsServiceRequest}
 KEY = "sk-proj-Zq8Ww3Rt7Yp2Lm5Nk9Vb4Xc6"
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

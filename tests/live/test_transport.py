@@ -41,8 +41,6 @@ from tests.live.leaks import CALLED, CLEAN, LEAK, OPEN, PATHS, ask, asked, body_
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.selection import sampled
 
-pytestmark = pytest.mark.live
-
 Coder = Callable[[Iterable[bytes]], Iterator[bytes]]
 
 

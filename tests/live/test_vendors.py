@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Wirelint, wirelint
+from tests.command import Wirelint
 from tests.live.harness import Proxy, Upstream, post
 from tests.live.scenes import CASES, FOUND, OPENAI, PREAMBLE, Case, Playing, Seen, judge
 from tests.live.strict import assemble
 from tests.live.vendors import DOORS, Door, anthropic_client, chat, messages, openai_client
 from tests.selection import rotated, sampled
 from wirelint.mock.scenario import HEADER
-
-__all__ = ["wirelint"]
-
-pytestmark = pytest.mark.live
 
 LEAKING = "fault=xml-leak;dialect=kimi_invoke_arg"
 

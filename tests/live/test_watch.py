@@ -26,8 +26,6 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.rule import Limits
 
-pytestmark = pytest.mark.live
-
 LIMITS = Limits(stall=1.0, burst=1.0, hang=2.0)
 OPTIONS = ("wirelint_stall=1", "wirelint_burst=1", "wirelint_hang=2")
 WORDS = "A stream is of use when its words come as they are written, one after the other, not at its end."

@@ -34,8 +34,6 @@ from tests.live.leaks import CLEAN, DAMAGED, ask, body_of, kind_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
 
-pytestmark = pytest.mark.live
-
 MAJOR = int(importlib.metadata.version("mitmproxy").split(".")[0])
 CUT = sse(chunk({"role": "assistant", "content": "Half a "}), done=False).encode()
 WELL = sse(chunk({"role": "assistant", "content": "All of it."}), chunk({}, "stop")).encode()

@@ -12,8 +12,6 @@ from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Talk
 from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running
 
-pytestmark = pytest.mark.live
-
 TALK = Talk(
     text='<invoke name="read_note"><arg name="path">a.md</arg></invoke>', tools={"read_note": {"type": "object"}}
 )

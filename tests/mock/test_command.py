@@ -10,10 +10,8 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import Wirelint, wirelint
+from tests.command import Wirelint
 from wirelint.mock import FAULTS, MockServer
-
-__all__ = ["wirelint"]
 
 
 def test_list_names_every_fault_and_mode(wirelint: Wirelint) -> None:

@@ -28,7 +28,7 @@ class Ran:
 
 
 Wirelint = Callable[..., Ran]
-SAMPLES = Path(__file__).resolve().parents[2] / "captures" / "samples"
+SAMPLES = Path(__file__).resolve().parents[1] / "captures" / "samples"
 
 
 def few_samples(folder: Path) -> None:
