@@ -86,10 +86,6 @@ WRONG = {
     "wirelint.explain xml-lek": "unknown rule 'xml-lek'; did you mean xml-leak?",
     "wirelint.fix '~comment nothing-like-it'": "none of these flows is an exchange of a supported API",
     "wirelint.findings '~nonsense ('": "",
-}
-
-
-WRONG |= {
     "wirelint.view @all /": "/: not the name of a file; give one, such as /report.html",
     "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: the folder /no/such/folder does not exist",
     "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange of a supported API",

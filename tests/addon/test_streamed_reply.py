@@ -14,6 +14,7 @@ from mitmproxy import http
 
 from tests.addon.build import CODERS, captured, flow_of, head_of, pass_head
 from tests.build import Talk, as_record, in_pieces, some
+from tests.cuts import events_of
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
@@ -225,8 +226,7 @@ def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) ->
 @pytest.mark.parametrize("message", ["Client disconnected.", "peer closed connection"])
 def test_an_exchange_that_ends_while_text_is_held(inspector: Inspector, tmp_path: Path, message: str) -> None:
     record = record_of(OPEN)
-    events = body_of(record).split(b"\n\n")
-    pieces = [event + b"\n\n" for event in events[:-3]]
+    pieces = events_of(body_of(record))[:-2]
     flow = begin(inspector, record)
     got = feed(flow, pieces, end=False)
     sent = b"".join(pieces)

@@ -20,6 +20,7 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record, schema
+from tests.cuts import events_of
 from wirelint.addon.addon import Inspector
 from wirelint.cli import cli
 
@@ -72,9 +73,8 @@ def stream(inspector: Inspector, talk: Talk, api: str) -> None:
     flow.response = head_of(record)
     inspector.responseheaders(flow)
     assert callable(flow.response.stream)
-    for event in (as_record(record).response_body or b"").split(b"\n\n"):
-        if event:
-            flow.response.stream(event + b"\n\n")
+    for event in events_of(as_record(record).response_body or b""):
+        flow.response.stream(event)
     flow.response.stream(b"")
     inspector.response(flow)
 

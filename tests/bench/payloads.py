@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tests.build import Assistant, Call, Talk, User, schema
+from tests.cuts import events_of
 
 Api = Literal["openai.chat", "anthropic.messages"]
 Kind = Literal["prose", "code", "call", "markup"]
@@ -66,7 +67,7 @@ def stream(api: Api, kind: Kind, events: int, size: int = 16) -> list[bytes]:
             values = {**_ARGUMENTS, "note": text(total // 2)}
             call = "".join(f'<parameter name="{name}">{value}</parameter>\n' for name, value in values.items())
             talk = Talk(text=text(total // 2) + f'<invoke name="crossings">\n{call}</invoke>', tools=_TOOLS, step=size)
-    return [event + b"\n\n" for event in _reply(talk, api, stream=True).split(b"\n\n") if event]
+    return events_of(_reply(talk, api, stream=True))
 
 
 def _reply(talk: Talk, api: Api, *, stream: bool) -> bytes:

@@ -233,7 +233,12 @@ class Proxy:
 
     def wait_for(self, pattern: str, count: int = 1) -> list[str]:
         """The lines of output that match, as soon as there are `count` of them."""
-        return wait_until(lambda: _at_least(count, _matching(self.log, pattern)), f"{count} lines of {pattern!r}", self)
+
+        def found() -> list[str]:
+            lines = [line for line in self.log.splitlines() if re.search(pattern, line)]
+            return lines if len(lines) >= count else []
+
+        return wait_until(found, f"{count} lines of {pattern!r}", self)
 
     def probes(self, id_: str | None = None) -> list[dict[str, Any]]:
         """What the probe addon saw of flows after us, hook by hook."""
@@ -286,11 +291,15 @@ class Proxy:
         self._read[file_id] = start + sum(len(line) + 1 for line in lines), known
         return known
 
-    def wait_for_record(self, id_: str) -> dict[str, Any]:
+    def wait_for_records(self, id_: str, count: int = 1) -> list[dict[str, Any]]:
         def found() -> list[dict[str, Any]]:
-            return [record for record in self.records() if record["request"]["headers"].get("x-test-id") == id_]
+            made = [record for record in self.records() if record["request"]["headers"].get("x-test-id") == id_]
+            return made if len(made) >= count else []
 
-        return wait_until(found, f"the capture of {id_}", self)[0]
+        return wait_until(found, f"{count} captures of {id_}", self)
+
+    def wait_for_record(self, id_: str) -> dict[str, Any]:
+        return self.wait_for_records(id_)[0]
 
 
 _PROBE = """
@@ -394,14 +403,6 @@ def wait_until(look: Callable[[], T], what: str, proxy: Proxy | None = None) -> 
             break
         time.sleep(0.02)
     raise AssertionError(f"waited in vain for {what}\n{proxy.log if proxy is not None else ''}")
-
-
-def _matching(text: str, pattern: str) -> list[str]:
-    return [line for line in text.splitlines() if re.search(pattern, line)]
-
-
-def _at_least(count: int, found: list[str]) -> list[str]:
-    return found if len(found) >= count else []
 
 
 # --- client -----------------------------------------------------------------------------------------------------------

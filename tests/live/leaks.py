@@ -46,10 +46,6 @@ def kind_of(record: dict[str, Any]) -> dict[str, Any]:
     return {"content_type": record["response"]["headers"]["content-type"]}
 
 
-def split_events(body: bytes) -> list[bytes]:
-    return [event + b"\n\n" for event in body.removesuffix(b"\n\n").split(b"\n\n")]
-
-
 def asked(api: str, record: dict[str, Any], test: str, headers: Headers | None = None) -> tuple[str, bytes, Headers]:
     """Path, body and headers of the request of a record, to be answered by the script with the name of the test."""
     request = record["request"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
+from tests.cuts import events_of
 from tests.fixes.argument_streams import anthropic, block, openai, piece
 from tests.live.harness import SCRIPT, Peer, Script, replying
 from wirelint.mock.answer import Pause
@@ -94,7 +95,7 @@ class Case:
     def script(self) -> Script:
         kind = "text/event-stream" if self.stream else "application/json"
         body = self.scene.replies[self.api, self.stream]
-        pieces = [event + b"\n\n" for event in body.split(b"\n\n") if event] if self.stream else [body]
+        pieces = events_of(body) if self.stream else [body]
         return replying(pieces, content_type=kind)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.addon.build import OVER
 from tests.build import FORMS, chunk, in_pieces, sse
+from tests.cuts import events_of
 from tests.live.harness import (
     CHUNKED,
     PATIENCE,
@@ -32,7 +33,7 @@ from tests.live.harness import (
     running,
     scripted,
 )
-from tests.live.leaks import CLEAN, LEAK, OPEN, PROSE, ask, asked, body_of, kind_of, records, split_events
+from tests.live.leaks import CLEAN, LEAK, OPEN, PROSE, ask, asked, body_of, kind_of, records
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, sampled
@@ -223,7 +224,7 @@ def test_held_bytes_arrive_when_the_upstream_dies(repairing: Proxy, upstream: Up
     headers, end = DEATHS[death]
     api, stream = form
     record = (OPEN if stream else LEAK)[form]
-    pieces = split_events(body_of(record))[:-3] if stream else [body_of(record)[:-20]]
+    pieces = events_of(body_of(record))[:-3] if stream else [body_of(record)[:-20]]
     seen = threading.Event()
     pause = seen if stream else 0.5  # a reset overtakes bytes that nobody has read yet
     test = f"dies {death} {form}"
@@ -244,7 +245,7 @@ def test_held_bytes_arrive_when_the_upstream_dies(repairing: Proxy, upstream: Up
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 def test_the_upstream_learns_that_the_client_left(repairing: Proxy, upstream: Upstream, api: str) -> None:
     record, left, test = OPEN[api, True], threading.Event(), f"leaves {api}"
-    events = split_events(body_of(record))[:-3]
+    events = events_of(body_of(record))[:-3]
     upstream.scripts[test] = scripted(CHUNKED, *events, Peer.wait_for_close, lambda _: left.set(), Peer.close)
     with Client(repairing.port) as client:
         client.ask(*asked(api, record, test))

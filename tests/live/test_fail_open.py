@@ -11,8 +11,9 @@ from types import FunctionType
 import pytest
 
 from tests.build import FORMS, in_pieces
+from tests.cuts import events_of
 from tests.live.harness import Proxy, Upstream, replying, running
-from tests.live.leaks import CALL, CALLED, CLEAN, LEAK, PROSE, ask, body_of, kind_of, split_events
+from tests.live.leaks import CALL, CALLED, CLEAN, LEAK, PROSE, ask, body_of, kind_of
 from tests.live.scenes import Form
 from tests.live.strict import assemble
 from tests.selection import is_complete, rotated, sampled
@@ -25,7 +26,7 @@ def send(proxy: Proxy, upstream: Upstream, form: Form, test: str, fault: dict[st
     """
     record = LEAK[form] if leaks else CLEAN[form]
     body = body_of(record)
-    pieces = split_events(body) if form[1] else list(in_pieces(body, 60))
+    pieces = events_of(body) if form[1] else list(in_pieces(body, 60))
     upstream.scripts[test] = replying(pieces, **kind_of(record))
     reply = ask(proxy, form[0], record, test, fault)
     assert (reply.status, reply.complete) == (200, True), test

@@ -10,6 +10,7 @@ import pytest
 
 from tests.addon.build import CODERS
 from tests.build import FORMS, in_pieces
+from tests.cuts import events_of
 from tests.live.harness import (
     CHUNKED,
     SCRIPT,
@@ -37,7 +38,6 @@ from tests.live.leaks import (
     body_of,
     calls_of,
     kind_of,
-    split_events,
 )
 from tests.live.scenes import OPENAI, Form
 from tests.live.strict import assemble
@@ -120,7 +120,7 @@ def _noting(seen: list[Peer]) -> Script:
 def test_text_that_is_held_too_long_leaves(upstream: Upstream, tmp_path: Path) -> None:
     """The upstream stands still inside of markup, or sends more of it. It ends only when the client has all of it."""
     record = LEAK[OPENAI, True]
-    events = split_events(body_of(record))
+    events = events_of(body_of(record))
     begun = events[:-4]
     options = ("wirelint_fix=unsafe", "wirelint_hold=0.2", "wirelint_header=off")
     with running(tmp_path, upstream.url, *options) as proxy:
@@ -152,7 +152,7 @@ def test_text_that_is_held_too_long_leaves(upstream: Upstream, tmp_path: Path) -
 def test_without_internals_of_mitmproxy_held_text_is_lost_when_the_upstream_dies(
     upstream: Upstream, tmp_path: Path
 ) -> None:
-    events = split_events(body_of(LEAK[OPENAI, True]))
+    events = events_of(body_of(LEAK[OPENAI, True]))
 
     dies = scripted(CHUNKED, *events[:-4], 0.3, Peer.close)
     upstream.scripts |= {"off-dies": dies, "off-ends": replying(events, **STREAM)}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Assistant, Talk, User, events_of
-from tests.live.harness import PATIENCE, Proxy, running, wait_until
+from tests.live.harness import PATIENCE, Proxy, running
 from tests.live.scenes import FOUND, PREAMBLE, QUESTION, TOOLS, Seen
 from tests.live.vendors import response_seen
 from wirelint.capture.offline import Checked, check
@@ -120,14 +120,6 @@ def repairing(upstream_url: str, tmp_path_factory: pytest.TempPathFactory) -> It
         yield proxy
 
 
-def records_of(proxy: Proxy, test: str, count: int = 1) -> list[dict[str, Any]]:
-    def found() -> list[dict[str, Any]]:
-        made = [one for one in proxy.records() if one["request"]["headers"].get("x-test-id") == test]
-        return made if len(made) >= count else []
-
-    return wait_until(found, f"{count} exchanges of {test}", proxy)
-
-
 # --- the vendor's SDK -------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +142,7 @@ MODELS = ("acme-1", "mock/xml-leak+dialect=kimi_invoke_arg", "acme-1")
 
 def _three(proxy: Proxy) -> list[dict[str, Any]]:
     """The captures of the three exchanges of a socket."""
-    records = records_of(proxy, "three", 3)
+    records = proxy.wait_for_records("three", 3)
     assert [record["api"] for record in records] == ["openai.responses"] * 3
     assert [record["end"] for record in records] == ["complete"] * 3
     assert [[one["name"] for one in record["findings"]] for record in records] == [[], ["xml-leak"], []]
@@ -199,7 +191,7 @@ def test_other_sockets_pass_untouched(judging: Proxy) -> None:
             socket.send(message)
             assert socket.recv(PATIENCE) == message
     assert ask(judging.url, "acme-1", headers={"x-test-id": "after"})
-    assert len(records_of(judging, "after")) == 1
+    assert len(judging.wait_for_records("after")) == 1
     assert len(judging.records()) == before + 1
 
 
@@ -237,7 +229,7 @@ def test_messages_that_come_together_leave_in_order(repairing: Proxy, name: str)
     assert numbers == list(range(numbers[0], numbers[0] + len(told)))
     assert text_of(got) == "A moment.\n\n"
     assert [one["type"] for one in told[-1]["response"]["output"]] == ["message", "function_call"]
-    (record,) = records_of(repairing, name)
+    (record,) = repairing.wait_for_records(name)
     assert record["delivered"]["body"].splitlines() == got
     assert record["response"]["body"].splitlines() == TOLD
     assert record["end"] == "complete"
@@ -247,12 +239,12 @@ def test_held_messages_leave_while_the_server_is_silent(repairing: Proxy) -> Non
     got = talk_to(repairing, "silent in the middle", LEAK, HELD, "go on")
     assert got[:HELD] == TOLD[:HELD]
     assert "<tool_call>" in text_of(got)
-    assert any("was held for" in note for note in records_of(repairing, "silent in the middle")[0]["notes"])
+    assert any("was held for" in note for note in repairing.wait_for_records("silent in the middle")[0]["notes"])
 
 
 def test_held_messages_leave_before_the_socket_closes(repairing: Proxy) -> None:
     assert talk_to(repairing, "closed in the middle", LEAK) == TOLD[:HELD]
-    assert records_of(repairing, "closed in the middle")[0]["end"] == "upstream-died"
+    assert repairing.wait_for_records("closed in the middle")[0]["end"] == "upstream-died"
 
 
 def test_messages_without_a_fault_leave_as_they_came(repairing: Proxy) -> None:
@@ -260,14 +252,14 @@ def test_messages_without_a_fault_leave_as_they_came(repairing: Proxy) -> None:
     sent = [one for event in events(response(CLEAN), 4) for one in (json.dumps(event, indent=2), b"\0\1")]
     assert got == sent[: len(got)]
     assert len(got) == len(sent) - 1
-    assert "delivered" not in records_of(repairing, "spaced and binary")[0]
+    assert "delivered" not in repairing.wait_for_records("spaced and binary")[0]
 
 
 def test_a_request_is_repaired(repairing: Proxy) -> None:
     history = (User("Read it."), Assistant("Which?"), User("[{'type': 'text', 'text': 'the first one'}]"))
     test = "in one piece:asked"
     talk_to(repairing, test, Talk(history, tools=NOTES))
-    (record,) = records_of(repairing, test)
+    (record,) = repairing.wait_for_records(test)
     assert record["forwarded"]["body"] == ASKED[test]
     assert record["fixes"][0]["side"] == "request"
     assert [one["content"][0]["text"] for one in json.loads(ASKED[test])["input"]][-1] == "the first one"
@@ -277,7 +269,7 @@ def test_the_flows_of_mitmproxy_have_what_the_client_got(upstream_url: str, tmp_
     saved = tmp_path / "saved.mitm"
     with running(tmp_path, upstream_url, "wirelint_fix=unsafe", f"save_stream_file={saved}") as proxy:
         ask(proxy.url, *MODELS, headers={"x-test-id": "three"})
-        records_of(proxy, "three", 3)
+        proxy.wait_for_records("three", 3)
     found = [one.exchange for one in check(read([str(saved)]), ()) if isinstance(one, Checked)]
     calls = [
         call.name

@@ -21,7 +21,7 @@ import zstandard
 from mitmproxy.net import encoding
 
 from tests.build import FORMS, in_pieces
-from tests.cuts import split
+from tests.cuts import events_of, split
 from tests.live.harness import (
     PATIENCE,
     SCRIPT,
@@ -37,7 +37,7 @@ from tests.live.harness import (
     scripted,
 )
 from tests.live.http2 import H2Reply, H2Upstream, Stream, h2_post
-from tests.live.leaks import CALLED, CLEAN, LEAK, OPEN, PATHS, ask, asked, body_of, calls_of, kind_of, split_events
+from tests.live.leaks import CALLED, CLEAN, LEAK, OPEN, PATHS, ask, asked, body_of, calls_of, kind_of
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.selection import sampled
 
@@ -88,7 +88,7 @@ def test_a_reply_arrives_in_every_framing_and_coding(
 ) -> None:
     api, stream = form
     for name, record in {"leak": LEAK[form], "clean": CLEAN[form]}.items():
-        coded = b"".join(CODERS[coding](split_events(body_of(record)) if stream else [body_of(record)]))
+        coded = b"".join(CODERS[coding](events_of(body_of(record)) if stream else [body_of(record)]))
         places = sorted(random.Random(f"{framing}{coding}{form}").sample(range(1, len(coded)), 60))
         headers = {**kind_of(record), "x_own": "kept", **({"content_encoding": coding} if coding else {})}
         test = f"{name} {framing} {coding} {form}"
@@ -263,7 +263,7 @@ def test_a_reply_arrives_over_http_2(
     api, stream = form
     for name, record in {"leak": LEAK[form], "clean": CLEAN[form]}.items():
         body = body_of(record)
-        pieces = split_events(body) if stream else list(in_pieces(body, 50))
+        pieces = events_of(body) if stream else list(in_pieces(body, 50))
         test = f"{name} {form} {empty} {end}"
         h2_upstream.scripts[test] = _framing(pieces, kind_of(record)["content_type"], empty=empty, end=end)
         reply = h2_post(h2_proxy, asked(api, record, test))
@@ -299,7 +299,7 @@ def _framing(pieces: list[bytes], kind: str, *, empty: bool, end: str) -> Callab
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 def test_held_text_leaves_when_a_stream_of_http_2_is_reset(h2_proxy: Proxy, h2_upstream: H2Upstream, api: str) -> None:
-    events = split_events(body_of(OPEN[api, True]))[:-3]
+    events = events_of(body_of(OPEN[api, True]))[:-3]
 
     def script(stream: Stream) -> None:
         stream.head(**STREAM)
@@ -320,7 +320,7 @@ def test_held_text_leaves_while_an_upstream_of_http_2_is_silent(
     h2_upstream: H2Upstream, tmp_path: Path, tunnel: bool
 ) -> None:
     record = LEAK[OPENAI, True]
-    events = split_events(body_of(record))
+    events = events_of(body_of(record))
     begun, opened = b"".join(events[:-4]), threading.Event()
 
     def script(stream: Stream) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
-from tests.cuts import cuts
+from tests.cuts import cuts, events_of
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF, parse
 from tests.selection import in_batches, sampled
@@ -169,7 +169,7 @@ def _waits(said: Talk) -> list[int]:
     session = some(Session.begin(id="x", method="POST", url=record.url, headers={}, body=record.request_body or b""))
     session.respond(200, {"content-type": "text/event-stream"})
     rewriting = some(ReplyStream.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE))
-    events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
+    events = events_of(record.response_body or b"")
     out = [b"".join(rewriting.feed(event)) for event in events]
     return [n + 1 - b"".join(out[: n + 1]).count(b"\n\n") for n in range(len(events))]
 
