@@ -15,17 +15,30 @@ from dataclasses import dataclass, field, replace
 from typing import Any, AnyStr, TypeVar
 
 from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import Problem
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Timing
 from wirelint.registry import Registry
-from wirelint.rule import Finding
+from wirelint.rule import Finding, Rule
 
 REGISTRY = Registry.load()
 APIS = ("openai.chat", "anthropic.messages")
 _HERE = frozenset(APIS)
 """APIs whose shapes are written in this file."""
+CALLING = (
+    *(
+        "openai.chat",
+        "anthropic.messages",
+        "openai.responses",
+        "google.generate_content",
+        "ollama.chat",
+        "mistral.chat",
+    ),
+    *("cohere.chat", "bedrock.converse"),
+)
+"""APIs that have a form for calls."""
 FORMS = tuple(itertools.product(APIS, (False, True)))
 T = TypeVar("T")
 _TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
@@ -253,6 +266,11 @@ def judged(record: Mapping[str, Any] | Record, *rules: str) -> Checked:
     (found,) = check([made], _selected(rules) if rules else ())
     assert isinstance(found, Checked)
     return found
+
+
+def checked(items: Iterable[Record | Problem], rules: Sequence[Rule] = REGISTRY.rules) -> list[Checked]:
+    """The exchanges among what was read, with the findings of rules."""
+    return [one for one in check(items, rules) if isinstance(one, Checked)]
 
 
 def _bytes(body: Any) -> bytes | None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, some, sse
+from tests.build import REGISTRY, Call, Talk, User, as_record, checked, exchange, schema, some, sse
 from tests.selection import in_batches
-from wirelint.capture.offline import Checked, Fixed, check, fix
+from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
 from wirelint.model import Reply, ToolCall
@@ -241,10 +241,9 @@ def test_with_a_question_instead_of_results(api: str, stream: bool) -> None:
 def test_repairs_that_are_off_change_nothing_and_blame_nobody(api: str, stream: bool) -> None:
     one = first(api, stream, "", Call("dig", OAK, A))
     two = goes_on(api, [(A, "a root")])
-    judged = [item for item in check((one, two), RULES) if isinstance(item, Checked)]
-    assert not [fault for item in judged for fault in faults(item)]
+    assert not [fault for item in checked((one, two), RULES) for fault in faults(item)]
     # Where the exchange before was not seen, what the request lacks is unknown.
-    (alone,) = [item for item in check((goes_on(api, [("call_x", "a root")]),), RULES) if isinstance(item, Checked)]
+    (alone,) = checked([goes_on(api, [("call_x", "a root")])], RULES)
     assert not faults(alone)
     (fixed,) = run(two)
     assert fixed.record.forwarded is None

@@ -10,21 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, some
+from tests.build import Assistant, Call, Result, Talk, User, checked, some
 from tests.view.html.pages import LEAK, TOOLS, record, sample
 from wirelint.addon import dashboard as server
 from wirelint.addon.dashboard import HOST, Dashboard
 from wirelint.addon.log import Failures
 from wirelint.addon.proxy import lines
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing
 from wirelint.prices import price_table
 from wirelint.view.dashboard import Board, Totals
-
-
-def checked(records: Any) -> list[Checked]:
-    return [one for one in check(records, REGISTRY.rules) if isinstance(one, Checked)]
 
 
 def talks(count: int) -> list[Checked]:

@@ -6,29 +6,14 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from tests.fakes import Clock
 from wirelint.addon.idle_queue import LARGE, IdleQueue
 
 
-def made(
-    most: int = 1 << 20, busy: Callable[[], bool] = lambda: False, clock: Clock | None = None
-) -> tuple[IdleQueue[str], list[str], Clock]:
-    done: list[str] = []
-    clock = clock or Clock()
-
-    def work(item: str) -> Callable[[], None]:
-        def rest() -> None:
-            done.append(item)
-            clock.time += 0.001
-
-        return rest
-
-    return IdleQueue(work, busy, clock, most), done, clock
-
-
 def test_only_so_much_waits() -> None:
+    done: list[str] = []
+
     async def run() -> None:
-        waiting, done, _ = made(most=10)
+        waiting = IdleQueue[str](lambda item: lambda: done.append(item), lambda: False, most=10)
         for item in "ab":
             waiting.put(item, 5)
         assert (done, len(waiting)) == ([], 2)

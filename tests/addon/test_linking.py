@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.addon.build import result_of_record
-from tests.build import Assistant, Call, Result, Talk, Turn, User
+from tests.build import Assistant, Call, Result, Talk, Turn, User, checked
 from wirelint.capture.format import encode
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked
 from wirelint.capture.readers import read
 from wirelint.engine import Engine
 from wirelint.model import Link
@@ -43,7 +43,7 @@ def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:
     file = tmp_path / "exchanges.jsonl"
     file.write_bytes(b"".join(encode(result.record, annotations_of(result)) for result in verdicts))
     assert _KEY.encode() not in file.read_bytes()
-    again = [item for item in check(read([str(file)]), ()) if isinstance(item, Checked)]
+    again = checked(read([str(file)]), ())
 
     def links(items: list[Checked]) -> list[tuple[str | None, Link | None]]:
         return [(item.exchange.conversation, item.exchange.link) for item in items if item.exchange is not None]

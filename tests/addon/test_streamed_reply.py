@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -254,6 +255,25 @@ def test_an_empty_call_releases_and_is_no_end_of_http2(inspector: Inspector, tmp
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert "delivered" not in line
+
+
+@pytest.mark.parametrize("size", [5, 1 << 20])
+def test_an_event_stream_of_aws_passes_unread_where_nothing_decodes_it(
+    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    record = QUIET.record("bedrock.converse", True)
+    monkeypatch.setitem(sys.modules, "botocore.eventstream", None)
+    flow = begin(inspector, record)
+    assert feed(flow, in_pieces(body_of(record), size)) == body_of(record)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["api"], line["end"], line["findings"], "delivered" in line) == (
+        "bedrock.converse",
+        "unread",
+        [],
+        False,
+    )
+    assert line["notes"] == ["the reply is an AWS event stream; reading it takes botocore, which is not installed"]
 
 
 def test_calls_after_the_end(inspector: Inspector) -> None:

@@ -12,11 +12,11 @@ from mitmproxy import http
 from mitmproxy.test import tflow
 
 from tests.addon.build import captured, pass_head
-from tests.build import some
+from tests.build import checked, some
 from tests.tables import rows, tables
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
-from wirelint.capture.offline import Checked, check
+from wirelint.capture.offline import Checked
 from wirelint.capture.readers import read
 from wirelint.view.stats import Statistics
 
@@ -47,7 +47,7 @@ def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encod
 
 def judged(tmp_path: Path, kind: str) -> list[Checked]:
     files = [str(path) for path in tmp_path.glob(f"captures/*/{kind}")]
-    return [item for item in check(read(files), ()) if isinstance(item, Checked)]
+    return checked(read(files), ())
 
 
 @pytest.mark.parametrize("name", RECORDED)

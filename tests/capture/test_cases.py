@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import REGISTRY, Talk, User, as_record
+from tests.build import REGISTRY, Talk, User, as_record, checked
 from tests.capture.shouts import write
 from wirelint.capture.cases import (
     Budget,
@@ -28,7 +28,6 @@ from wirelint.capture.cases import (
     reproduce,
 )
 from wirelint.capture.format import decode_all
-from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
 from wirelint.cli.check import case
 from wirelint.cli.check import check as check_command
@@ -129,7 +128,7 @@ def test_a_case_of_every_rule(line: dict[str, Any]) -> None:
     encoded = encode_case(made)
     assert len(made.record.request_body or b"") <= len(record.request_body or b"")
     records = decode_all(json.loads(encoded), "case", "line 1")
-    *_, last = (one for one in check(records, RULES) if isinstance(one, Checked))
+    last = checked(records, RULES)[-1]
     assert line["label"] in {finding.name for finding in last.findings}
     assert disappointed(records[-1], last.findings) == []
     assert {item["rule"] for item in expected(records[-1]) or ()} >= {line["label"]}

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, checked, schema, some
 from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
 from wirelint.capture.format import changes, decode, encode
-from wirelint.capture.offline import Checked, Fixed, check, fix, true_headers
+from wirelint.capture.offline import Fixed, fix, true_headers
 from wirelint.capture.readers import load
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.replay import mended
@@ -152,8 +152,7 @@ def test_findings_are_those_of_check(rules: tuple[Rule, ...]) -> None:
         dataclasses.replace(as_record(record(said, said, api, stream), n), source="f", place=f"line {n}")
         for n, (said, (api, stream)) in enumerate(itertools.product(("LOUD", "quiet", "SCREAM"), FORMS))
     ]
-    judged = [item for item in check(came, rules) if isinstance(item, Checked)]
-    assert [fixed.findings for fixed in _fix(rules, UNSAFE, *came)] == [item.findings for item in judged]
+    assert [fixed.findings for fixed in _fix(rules, UNSAFE, *came)] == [one.findings for one in checked(came, rules)]
 
 
 def test_new_ids_do_not_hang_on_the_name_of_the_file() -> None:

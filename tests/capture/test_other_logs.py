@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.build import REGISTRY, schema
+from tests.build import REGISTRY, checked, schema
 from tests.live.harness import Peer, Upstream
-from wirelint.capture.offline import Checked, check, fix
+from wirelint.capture.offline import fix
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -50,13 +50,12 @@ def _split(path: Path) -> tuple[list[Record], list[str]]:
 
 def _found(path: Path) -> list[list[str]]:
     """The names of what is found, exchange by exchange, what is not checked left out."""
-    checked = [item for item in check(read([path]), RULES) if isinstance(item, Checked)]
-    return [[one.name for one in item.findings if one.severity != "info"] for item in checked]
+    return [[one.name for one in item.findings if one.severity != "info"] for item in checked(read([path]), RULES)]
 
 
 def _unjudged(path: Path) -> str:
-    checked = [item for item in check(read([path]), RULES) if isinstance(item, Checked)]
-    return " | ".join(one.message for item in checked for one in item.findings if one.name == "not-judged")
+    found = (one for item in checked(read([path]), RULES) for one in item.findings)
+    return " | ".join(one.message for one in found if one.name == "not-judged")
 
 
 # --- cassettes --------------------------------------------------------------------------------------------------------

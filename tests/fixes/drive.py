@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from tests.build import REGISTRY, as_record, some
+from tests.cuts import events_of, split
 from wirelint.apis import channel_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import begin, replay, respond
@@ -92,37 +92,42 @@ class Result:
 Case = Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record]
 
 
-class How(TypedDict, total=False):
-    """How a reply arrives. `cuts` are the places at which its bytes are cut, `step` the milliseconds between two pieces.
-
-    `flush`: after each piece it is said that there may be no more. `complete` False: the upstream died at the end of the
-    bytes.
-    """
-
-    cuts: Iterable[int]
-    complete: bool
-    longest_hold: float
-    step: float | None
-    flush: bool
-
-
 def run(
-    case: Case, rules: Sequence[str] | Sequence[Rule] = (), permit: FixPolicy = UNSAFE, **how: Unpack[How]
+    case: Case,
+    rules: Sequence[str] | Sequence[Rule] = (),
+    permit: FixPolicy = UNSAFE,
+    *,
+    cuts: Iterable[int] = (),
+    complete: bool = True,
+    longest_hold: float = 30_000.0,
+    step: float | None = None,
+    flush: bool = False,
 ) -> Result:
     """Repairs the reply of a record, or of the last of several that pass one after the other.
 
-    `rules` are names or codes (none: all), or rules themselves.
+    `rules` are names or codes (none: all), or rules themselves. `cuts` are the places at which the bytes of the reply are
+    cut, `step` the milliseconds between two pieces. `flush`: after each piece it is said that there may be no more.
+    `complete` False: the upstream died at the end of the bytes.
     """
     passage = _Passage(case, rules)
-    pieces, rewriting = passage.send(permit, **how)
+    record = passage.record
+    rewriting = ReplyStream.begin(open_session(record), passage.rules, passage.ledger, permit, longest_hold)
+    came = split(record.response_body or b"", [*cuts])
+    if rewriting is None:
+        return Result(passage, tuple(came), None)
+    pieces: list[bytes] = []
+    for number, data in enumerate(came):
+        at = None if step is None else number * step
+        pieces += rewriting.feed(data, at)
+        pieces += rewriting.flush(at) if flush else []
+    pieces += rewriting.end() if complete else rewriting.flush()
     return Result(passage, tuple(pieces), rewriting)
 
 
 def without_end(record: Mapping[str, Any], drop: int = 2) -> Record:
     """A record whose stream ends before its last `drop` events."""
     made = as_record(record)
-    events = (made.response_body or b"").split(b"\n\n")[: -1 - drop]
-    return dataclasses.replace(made, response_body=b"\n\n".join([*events, b""]))
+    return dataclasses.replace(made, response_body=b"".join(events_of(made.response_body or b"")[:-drop]))
 
 
 class _Passage:
@@ -139,31 +144,6 @@ class _Passage:
             if (exchange := replay(record)) is not None:
                 self.ledger.record(self.ledger.place(exchange))
         self.record = made[-1]
-
-    def send(
-        self,
-        permit: FixPolicy,
-        *,
-        cuts: Iterable[int] = (),
-        complete: bool = True,
-        longest_hold: float = 30_000.0,
-        step: float | None = None,
-        flush: bool = False,
-    ) -> tuple[list[bytes], ReplyStream | None]:
-        rewriting = ReplyStream.begin(open_session(self.record), self.rules, self.ledger, permit, longest_hold)
-        body = self.record.response_body or b""
-        edges = [0, *cuts, len(body)]
-        pieces: list[bytes] = []
-        for number, (start, end) in enumerate(itertools.pairwise(edges)):
-            at = None if step is None else number * step
-            if rewriting is None:
-                pieces.append(body[start:end])
-            else:
-                pieces += rewriting.feed(body[start:end], at)
-                pieces += rewriting.flush(at) if flush else []
-        if rewriting is not None:
-            pieces += rewriting.end() if complete else rewriting.flush()
-        return pieces, rewriting
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings, without the ledger taking the exchange in."""

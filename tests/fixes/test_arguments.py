@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import as_record, some
+from tests.build import as_record, in_pieces, some
 from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.selection import in_batches, rotated
@@ -125,7 +125,7 @@ def test_what_a_rule_claims_is_done_streamed_as_whole(
     documents = []
     for index, text in enumerate(texts):
         documents.append(piece("", index, first=True))
-        documents += [piece(text[place : place + step], index) for place in range(0, len(text), step)]
+        documents += [piece(one, index) for one in in_pieces(text, step)]
     came = [run(record, [rule], permit) for record in (whole(*texts, finish=reason), openai(*documents, finish=reason))]
     for result in came:
         promised = [finding.fix.safety for finding in result.findings if finding.fix is not None]
@@ -172,20 +172,16 @@ TURNS: dict[str, tuple[str, list[str], list[list[str]]]] = {
 }
 
 
-def _split(text: str, step: int) -> list[str]:
-    return [text[place : place + step] for place in range(0, len(text), step)]
-
-
 @pytest.mark.parametrize(("code", "parts", "expected"), TURNS.values(), ids=TURNS)
 def test_parallel_calls_are_fixed_each(code: str, parts: list[str], expected: list[list[str]]) -> None:
     """Calls in turns, one after the other, and in blocks."""
     wanted = [text for texts in expected for text in texts]
     for step in (1, 3, 1000):
         heads = [piece("", index, first=True) for index in range(len(parts))]
-        pieces = [[piece(text, index) for text in _split(part, step)] for index, part in enumerate(parts)]
+        pieces = [[piece(text, index) for text in in_pieces(part, step)] for index, part in enumerate(parts)]
         in_turns = [one for row in itertools.zip_longest(*pieces) for one in row if one is not None]
         in_order = [one for head, rest in zip(heads, pieces, strict=True) for one in (head, *rest)]
-        blocks = [one for n, part in enumerate(parts) for one in block({}, *_split(part, step), index=n)]
+        blocks = [one for n, part in enumerate(parts) for one in block({}, *in_pieces(part, step), index=n)]
         for record in (openai(*heads, *in_turns), openai(*in_order), anthropic(*blocks)):
             result = run(record, [code])
             calls = _calls(result)

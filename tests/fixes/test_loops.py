@@ -7,23 +7,24 @@ from itertools import product
 
 import pytest
 
-from tests.build import Talk, User, schema, some
+from tests.build import CALLING, Talk, User, schema, some
 from tests.cuts import between_events
 from tests.fixes.drive import run
 from tests.selection import sampled
 from wirelint.text.loops import MOST_MARKS
 
 TOOLS = {"look": schema(q="string")}
-APIS = ("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content")
 UNITS = (
-    "</think>",
-    "<think>",
-    "<",
-    "<tool_call>{",
-    '[TOOL_CALLS][{"name":',
-    "<|im_end|>",
-    "[ARGS]",
-    "&lt;tool_call&gt;{",
+    *(
+        "</think>",
+        "<think>",
+        "<",
+        "<tool_call>{",
+        '[TOOL_CALLS][{"name":',
+        "<|im_end|>",
+        "[ARGS]",
+        "&lt;tool_call&gt;{",
+    ),
 )
 CALL = '<tool_call>\n{"name": "look", "arguments": {"q": "ferry"}}\n</tool_call>\n'
 
@@ -45,7 +46,7 @@ def test_loops_take_bounded_time(unit: str, stream: bool) -> None:
     assert time.thread_time() - start < 3
 
 
-@pytest.mark.parametrize(("api", "step"), sampled(list(product(APIS, [0, 1, 8, 64])), 3))
+@pytest.mark.parametrize(("api", "step"), sampled(list(product(CALLING[:4], [0, 1, 8, 64])), 3))
 def test_text_before_too_many_marks_is_fixed_in_any_pieces(api: str, step: int) -> None:
     said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
     done = run(talk(said, step or 7).record(api, bool(step)), ["xml-leak"])

@@ -68,7 +68,7 @@ def serving(transport: Transport, add_tools: Callable[[Any], None] = _add_tools)
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
+async def _connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
     if url.endswith("/sse"):
         factory: Any = lambda **given: http.AsyncClient(proxy=proxy, **given)  # noqa: E731
         async with (
@@ -87,21 +87,33 @@ async def connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
         yield one
 
 
+def in_session(url: str, proxy: str, use: Callable[[mcp.ClientSession], Awaitable[Any]]) -> Any:
+    """Runs `use` with a session through the proxy."""
+
+    async def run() -> Any:
+        async with _connected(url, proxy) as session:
+            return await use(session)
+
+    return asyncio.run(asyncio.wait_for(run(), PATIENCE))
+
+
 Tools = Callable[[str, dict[str, Any]], Awaitable[str]]
 
 
 def with_tools(url: str, proxy: str, use: Callable[[Tools], Awaitable[None]]) -> None:
     """Runs `use` with a function that calls a tool by name, over a session through the proxy."""
 
-    async def run() -> None:
-        async with connected(url, proxy) as session:
-            listed = await session.list_tools()
-            assert sorted(tool.name for tool in listed.tools) == ["add_page", "search_wiki"]
+    async def run(session: mcp.ClientSession) -> None:
+        listed = await session.list_tools()
+        assert sorted(tool.name for tool in listed.tools) == ["add_page", "search_wiki"]
 
-            async def call(name: str, arguments: dict[str, Any]) -> str:
-                result: Any = await session.call_tool(name, arguments)
-                return "\n".join(block.text for block in result.content if block.type == "text")
+        async def call(name: str, arguments: dict[str, Any]) -> str:
+            return text_of(await session.call_tool(name, arguments))
 
-            await use(call)
+        await use(call)
 
-    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+    in_session(url, proxy, run)
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(block.text for block in result.content if block.type == "text")

@@ -11,15 +11,12 @@ import pytest
 
 pytest.importorskip("mcp", reason="the second channel takes the package of the protocol")
 
-from tests.build import Assistant, Call, Result, Talk, User, as_record
+from tests.build import Assistant, Call, Result, Talk, User, as_record, checked
 from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running
 from tests.live.mcp_peers import TRANSPORTS, Tools, Transport, serving, with_tools
 from tests.rules.mcp import QUERY
 from tests.selection import rotated
-from wirelint.capture.offline import Checked
-from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import read
-from wirelint.registry import Registry
 
 TOOLS = {"mcp__wiki__search_wiki": ("Search the wiki for pages.", QUERY)}
 
@@ -103,9 +100,7 @@ def test_an_agent_is_judged_on_both_channels(
             assert agents[name].found("answers") == list(turn.expected), name
         proxy.stop()
         live = proxy.records()
-        offline = [
-            item for item in judge(read([str(proxy.capture())]), Registry.load().rules) if isinstance(item, Checked)
-        ]
+        offline = checked(read([str(proxy.capture())]))
     assert [[finding.name for finding in item.findings] for item in offline] == [
         [finding["name"] for finding in record["findings"]] for record in live
     ]

@@ -6,7 +6,6 @@ directory that is not there. Its own log tells what it was asked.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,8 +16,8 @@ import pytest
 
 pytest.importorskip("mcp", reason="takes the package of the protocol")
 
-from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, scripted, wait_until
-from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
+from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running, scripted, wait_until
+from tests.live.mcp_peers import TRANSPORTS, Transport, in_session, serving, text_of
 from tests.rules import mcp
 from tests.selection import sampled
 from wirelint.rule import excerpt
@@ -90,16 +89,7 @@ def policing(notes: Notes, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def call(url: str, proxy: str, **arguments: Any) -> Any:
     """The result of a call, as the client of the protocol has it."""
-
-    async def run() -> Any:
-        async with connected(url, proxy) as session:
-            return await session.call_tool("search_notes", arguments)
-
-    return asyncio.run(asyncio.wait_for(run(), PATIENCE))
-
-
-def said(result: Any) -> str:
-    return "\n".join(block.text for block in result.content if block.type == "text")
+    return in_session(url, proxy, lambda session: session.call_tool("search_notes", arguments))
 
 
 def is_error(result: Any) -> bool:
@@ -122,7 +112,7 @@ def test_a_call_reaches_the_server_with_what_is_true(name: str, notes: Notes, to
     given, wanted = CALLS[name]
     arguments = {key: value.replace("WORKSPACE", str(notes.workspace)) for key, value in given.items()}
     notes.asked.clear()
-    assert said(call(tools_url, policing.url, **arguments)) == wanted
+    assert text_of(call(tools_url, policing.url, **arguments)) == wanted
     (asked,) = notes.asked
     assert asked["workspace"] == str(notes.workspace)
     assert asked["subWorkspace"] in (None, "plans")
@@ -135,7 +125,7 @@ def test_a_blocked_call_never_reaches_the_server(
     result = call(tools_url, policing.url, query="payroll", workspace=str(notes.workspace))
     assert notes.asked == []
     assert is_error(result)
-    assert said(result).startswith("wirelint blocked a call of `search_notes`: policy nothing of the payroll")
+    assert text_of(result).startswith("wirelint blocked a call of `search_notes`: policy nothing of the payroll")
 
 
 def test_both_sides_of_a_changed_call_are_kept(notes: Notes, tools_url: str, policing: Proxy) -> None:

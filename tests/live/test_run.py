@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from tests.command import Wirelint
 from tests.live.certificates import make_authority
+from tests.live.harness import wait_until
 from tests.selection import is_complete
 from wirelint.mock import MockServer
 
@@ -170,8 +170,5 @@ def test_nothing_stays_behind_when_we_are_killed(tmp_path: Path, confdir: Path) 
     assert len(started) == 2
     process.kill()
     assert process.wait(BOUND) == -signal.SIGKILL
-    end = time.monotonic() + BOUND
-    while not all(map(gone, started)):
-        assert time.monotonic() < end, started
-        time.sleep(0.05)
+    wait_until(lambda: all(map(gone, started)), f"the end of {started}")
     process.stdout.close()

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from tests.apis.talk_openai_responses import events, request, response
-from tests.build import Assistant, Talk, User, events_of
+from tests.build import Assistant, Talk, User, checked, events_of, some
 from tests.live.harness import PATIENCE, Proxy, running
 from tests.live.scenes import FOUND, PREAMBLE, QUESTION, TOOLS, Seen
 from tests.live.vendors import response_seen
-from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
 from wirelint.mock.service import Service
@@ -270,12 +269,5 @@ def test_the_flows_of_mitmproxy_have_what_the_client_got(upstream_url: str, tmp_
     with running(tmp_path, upstream_url, "wirelint_fix=unsafe", f"save_stream_file={saved}") as proxy:
         ask(proxy.url, *MODELS, headers={"x-test-id": "three"})
         proxy.wait_for_records("three", 3)
-    found = [one.exchange for one in check(read([str(saved)]), ()) if isinstance(one, Checked)]
-    calls = [
-        call.name
-        for exchange in found
-        if exchange is not None and exchange.reply is not None
-        for choice in exchange.reply.choices
-        for call in choice.calls
-    ]
-    assert calls == ["search_notes"] * 3
+    replies = [some(some(one.exchange).reply) for one in checked(read([str(saved)]), ())]
+    assert [call.name for one in replies for choice in one.choices for call in choice.calls] == ["search_notes"] * 3

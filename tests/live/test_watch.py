@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 
 from tests.addon.build import BEGUN, HEAD, OVER
-from tests.build import REGISTRY, chunk, sse
+from tests.build import REGISTRY, checked, chunk, sse
 from tests.live.harness import CHUNKED, PATIENCE, Client, Peer, Proxy, Script, Upstream, running, scripted, wait_until
 from tests.live.leaks import CLEAN, asked, body_of
 from tests.live.scenes import OPENAI
 from tests.selection import sampled
-from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.rule import Limits
 
@@ -139,8 +138,8 @@ def check_offline(proxy: Proxy, record: dict[str, Any]) -> None:
 
     def found(name: str) -> list[Any] | None:
         paths = [str(path) for path in proxy.captures.glob(f"*/{name}")]
-        checked = (item for item in check(read(paths), rules) if isinstance(item, Checked)) if paths else iter(())
-        same = next((item for item in checked if item.record.id == record["id"]), None)
+        found = checked(read(paths), rules) if paths else []
+        same = next((item for item in found if item.record.id == record["id"]), None)
         return None if same is None else [(one.name, one.severity, one.event, one.message) for one in same.findings]
 
     assert found("exchanges.jsonl") == live

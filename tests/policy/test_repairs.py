@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema, some
+from tests.build import CALLING, FORMS, REGISTRY, Call, Talk, User, as_record, forms, schema, some
 from tests.cuts import cuts, events_of
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF, parse
@@ -17,8 +17,7 @@ from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
 from wirelint.state.ledger import Ledger
 
-MORE = ("openai.responses", "google.generate_content", "ollama.chat", "mistral.chat", "cohere.chat", "bedrock.converse")
-ALL = (*FORMS, *((api, streamed) for api in MORE for streamed in (False, True)))
+ALL = forms(*CALLING)
 WORKSPACE = """
 [[policy]]
 name = "the workspace"

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, some
+from tests.build import CALLING, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, some
 from tests.rewrite.mending import SAFE, UNSAFE
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
@@ -38,14 +38,10 @@ TARGETS = st.sampled_from([
 ])  # fmt: skip
 
 
-APIS = (
-    "openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat", "mistral.chat",
-    "cohere.chat", "bedrock.converse",
-)  # fmt: skip
 CALLED = st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=2)
 
 
-@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE]))
+@given(TURNS, CALLED, TARGETS, st.sampled_from(CALLING), st.sampled_from([SAFE, UNSAFE]))
 def test_mending_twice_changes_nothing_and_tears_no_pair(
     turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: FixPolicy
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import Assistant, Call, Result, Talk, Turn, User, read, some
+from tests.build import CALLING, Assistant, Call, Result, Talk, Turn, User, read, some
 from tests.selection import in_batches
 from wirelint.engine import Engine
 from wirelint.model import Arguments, Choice, Exchange, Link, Message, Part, Reply, Request, Text, ToolCall, ToolResult
@@ -136,16 +136,6 @@ def _on_one_path(one: Passed, other: Passed) -> bool:
 
 # --- habits of clients ---------------------------------------------------------------------------------------------
 
-APIS = (
-    "openai.chat",
-    "anthropic.messages",
-    "openai.responses",
-    "google.generate_content",
-    "ollama.chat",
-    "mistral.chat",
-    "cohere.chat",
-    "bedrock.converse",
-)
 IDS = ("call_Zk2mQ7xR41vbN8sTdL0p", "call_p0LdTs8Nbv14Rx7Qm2kZ")
 ASK = User("What is in the attic, and what is in the cellar of the old house?")
 LONG = "In the attic there is a trunk full of letters, and next to it a lamp that nobody has lit for years."
@@ -217,7 +207,7 @@ def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, 
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", CALLING)
 @in_batches("habit", HABITS)
 def test_a_conversation_survives_what_clients_do(habit: str, api: str, stream: bool) -> None:
     one = first()
@@ -311,7 +301,7 @@ TALES: dict[str, tuple[list[Talk], str, str]] = {
     "thinking without its opener is taken out": ([THOUGHT, OPENED], "- e0", "aa"),
     "an answer without words": ([Talk((ASK,)), then(Talk((ASK,)), User("Hello?"))], "- e0", "aa"),
 }  # fmt: skip
-SOME = ("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content")
+SOME = CALLING[:4]
 TOLD_BY_CALLS: dict[str, tuple[list[Talk], str, str]] = {
     "a history is replaced by its summary": ([CALLED[0], ANSWERED[0], SUMMED, ANEW], "- e0 e1 e2:compaction", "aaab"),
     "only the ids of calls differ": ([*CALLED, *ANSWERED], "- - e0 e1", "abab"),

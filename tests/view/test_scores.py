@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, judged, schema, some
-from wirelint.capture.offline import Checked, Fixed, check, fix
+from tests.build import FORMS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, checked, judged, schema, some
+from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.fix import FixPolicy
 from wirelint.view.scorecard import section
 from wirelint.view.scores import (
@@ -28,9 +28,6 @@ GOOD = Call("tide", {"port": "Hove"})
 
 def talk(*calls: Call, text: str = "", **more: Any) -> Talk:
     return Talk((User("When is high water at Hove?"),), tools=TOOLS, text=text, calls=calls, **more)
-
-
-FORMS = [(api, stream) for api in ("openai.chat", "anthropic.messages") for stream in (False, True)]
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
@@ -92,8 +89,7 @@ TWO_TOOLS = {"tide": schema(["port"], port="string"), "moon": schema()}
 
 
 def run(*replies: Talk, api: str = "openai.chat", stream: bool = False) -> list[Checked]:
-    records = [as_record(reply.record(api, stream), number) for number, reply in enumerate(replies)]
-    return [one for one in check(records, ()) if isinstance(one, Checked)]
+    return checked((as_record(reply.record(api, stream), number) for number, reply in enumerate(replies)), ())
 
 
 def keyed(items: list[Checked]) -> list[Observation]:
