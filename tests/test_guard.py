@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
 import tomllib
 from pathlib import Path
 from textwrap import indent
@@ -12,9 +11,9 @@ from textwrap import indent
 import pytest
 
 from tests.build import chunk, exchange, read, sse
+from tests.command import Wirelint
 from tests.fixes.drive import run
 from tests.test_registry import draft
-from wirelint.cli import main
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
 from wirelint.guard import RuleAbortError, as_exception
@@ -121,21 +120,15 @@ def test_a_file_that_raises_is_told_in_one_line(tmp_path: Path, raises: str, pla
     assert "\n" not in said
 
 
-def test_check_goes_on_when_a_rule_exits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_goes_on_when_a_rule_exits(tmp_path: Path, wirelint: Wirelint) -> None:
     rules = tmp_path / "rules"
     rules.mkdir()
     rule_that(rules, "SystemExit(0)", "check_reply")
     records = tmp_path / "records.jsonl"
     cut = exchange("/v1/chat/completions", ASKED, sse(chunk({"content": "Ye"}), done=False), content_type=EVENTS)
     records.write_text("".join(json.dumps(record) + "\n" for record in (RECORD, cut)))
-    argv = ["wirelint", "check", str(records), "--rules", str(rules), "--output-format", "concise"]
-    monkeypatch.setattr(sys, "argv", argv)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    said = capsys.readouterr()
+    said = wirelint("check", records, "--rules", rules, "--output-format", "concise")
+    assert said.status == 1
     assert "truncated-stream" in said.out
     assert said.err.count("odd-reply failed: RuleAbortError: it raised SystemExit: 0") == 1, said.err
     assert "Traceback" not in said.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,11 +10,8 @@ from tests.apis.harness import understood
 from tests.apis.shapes_bedrock import stream
 from tests.apis.talk_bedrock_converse import delta, said, stop
 from tests.apis.test_writers import check_bedrock
-from tests.build import REGISTRY, exchange, read, some
-from wirelint.engine import Session
-from wirelint.fix import FixPolicy
-from wirelint.rewrite import ReplyStream
-from wirelint.state.ledger import Ledger
+from tests.build import exchange, read, some
+from tests.fixes.drive import run
 from wirelint.wire import aws_eventstream
 
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": [{"text": "Hello."}]}]}
@@ -36,13 +32,10 @@ def test_without_the_decoder_a_stream_passes_unread_and_says_so(monkeypatch: pyt
 def test_a_token_is_removed_while_the_stream_passes(size: int) -> None:
     pytest.importorskip("botocore")
     body = stream(delta(0, said("Hello, all is ")), delta(0, said("well.<|im_")), delta(0, said("end|>")), stop(0))
-    url = "http://llm.test/model/acme/converse-stream"
-    session = some(Session.begin(id="1", method="POST", url=url, headers={}, body=json.dumps(ASK).encode()))
-    session.respond(200, {"content-type": aws_eventstream.CONTENT_TYPE})
-    fixing = some(ReplyStream.begin(session, REGISTRY.select(["control-token-leak"]), Ledger(), FixPolicy("unsafe")))
-    made = b"".join(b"".join(fixing.feed(body[at : at + size], 1.0)) for at in range(0, len(body), size))
-    made += b"".join(fixing.end())
-    assert not fixing.faults
-    check_bedrock(made)
-    reply = some(understood("bedrock.converse", made)[2])
+    record = exchange("/model/acme/converse-stream", ASK, "", content_type=aws_eventstream.CONTENT_TYPE)
+    record["response"]["body"] = body
+    result = run(record, ["control-token-leak"], cuts=range(size, len(body), size))
+    assert not result.faults
+    check_bedrock(result.delivered)
+    reply = some(understood("bedrock.converse", result.delivered)[2])
     assert reply.choices[0].text == "Hello, all is well."

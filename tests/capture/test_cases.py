@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import REGISTRY, Talk, User, as_record, checked
 from tests.capture.shouts import write
+from tests.command import Wirelint
 from wirelint.capture.cases import (
     Budget,
     NoFindingError,
@@ -29,8 +29,6 @@ from wirelint.capture.cases import (
 )
 from wirelint.capture.format import decode_all
 from wirelint.capture.record import Record
-from wirelint.cli.check import case
-from wirelint.cli.check import check as check_command
 from wirelint.jsonvalues import strings
 from wirelint.model import Json
 
@@ -192,27 +190,20 @@ def test_little_time_gives_a_larger_case() -> None:
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
-def _call(command: Any, *arguments: Any) -> tuple[int, str]:
-    result = CliRunner().invoke(command, [str(one) for one in arguments], standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return int(result.return_value), result.output
-
-
-def test_the_command_makes_what_check_confirms(tmp_path: Path) -> None:
+def test_the_command_makes_what_check_confirms(tmp_path: Path, wirelint: Wirelint) -> None:
     source = write(tmp_path / "in.jsonl", _chat("Hello", "Hello!"), {**_chat("Read it", LEAK), "id": "leak"})
     out = tmp_path / "case.jsonl"
-    status, told = _call(case, source, "-o", out)
-    assert status == 0
-    assert "xml-leak" in told
-    assert "review before sharing" in told
-    assert _call(check_command, out, "--expect")[0] == 0
-    assert _call(check_command, out)[0] == 1
+    made = wirelint("case", source, "-o", out)
+    assert made.status == 0
+    assert "xml-leak" in made.err
+    assert "review before sharing" in made.err
+    assert wirelint("check", out, "--expect").status == 0
+    assert wirelint("check", out).status == 1
     broken = out.read_text(encoding="utf-8").replace("<", "(")
     out.write_text(broken, encoding="utf-8")
-    status, told = _call(check_command, out, "--expect")
-    assert status == 1
-    assert "case: expected xml-leak response /choices/0/message/content" in told
+    judged = wirelint("check", out, "--expect")
+    assert judged.status == 1
+    assert "case: expected xml-leak response /choices/0/message/content" in judged.out
 
 
 EXPECT = {
@@ -223,9 +214,9 @@ EXPECT = {
 
 
 @pytest.mark.parametrize(("expect", "status"), EXPECT.values(), ids=EXPECT)
-def test_cases_made_by_hand(tmp_path: Path, expect: list[Any], status: int) -> None:
+def test_cases_made_by_hand(tmp_path: Path, wirelint: Wirelint, expect: list[Any], status: int) -> None:
     path = write(tmp_path / "cases.jsonl", {**_chat("Read it", LEAK), "expect": expect}, _chat("Hi", "Hi!"))
-    assert _call(check_command, path, "--expect")[0] == status
+    assert wirelint("check", path, "--expect").status == status
 
 
 PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
@@ -237,14 +228,14 @@ PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "says"), PROBLEMS.values(), ids=PROBLEMS)
-def test_what_is_no_case(tmp_path: Path, arguments: Callable[[Path], list[Any]], says: str) -> None:
+def test_what_is_no_case(tmp_path: Path, wirelint: Wirelint, arguments: Callable[[Path], list[Any]], says: str) -> None:
     path = write(
         tmp_path / "in.jsonl",
         {**_chat("Read it", LEAK), "id": "a"},
         {**_chat("Read that", LEAK), "id": "b"},
         {**_chat("Hi", "Hi!"), "id": "c"},
     )
-    with pytest.raises(Exception, match=says):
-        _call(case, *arguments(path))
-    with pytest.raises(Exception, match="no cases; `wirelint case` makes them"):
-        _call(check_command, path, "--expect")
+    refused = wirelint("case", *arguments(path))
+    assert (refused.status, refused.out) == (2, "")
+    assert says in refused.err
+    wirelint("check", path, "--expect").refuses("no cases; `wirelint case` makes them")

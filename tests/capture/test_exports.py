@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from tests.build import REGISTRY
+from tests.command import Wirelint
 from tests.selection import rotated
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
-from wirelint.cli.export import export
 from wirelint.fix import AppliedFix
 from wirelint.model import Timing
 
@@ -27,13 +26,6 @@ RULES = REGISTRY.select([])
 KEY = "sk-ant-api03-Zq8vKx2LmTn4Rw6YpBdFhJcGs1Eu3Ao5Xi7Vk9Mt"
 JSON = (("content-type", "application/json"),)
 CHAT = "https://llm.example/v1/chat/completions?tier=a&tier=b"
-
-
-def _run(*arguments: Any) -> tuple[int, str]:
-    result = CliRunner().invoke(export, [str(one) for one in arguments], standalone_mode=False)
-    if result.exception is not None:
-        raise result.exception
-    return int(result.return_value), result.output
 
 
 def _verdict(path: Path) -> list[tuple[Any, ...]]:
@@ -96,12 +88,14 @@ SUFFIXES = ["har", "mitm", "jsonl"]
     [(name, suffix) for name in ("odd", "anomalies") for suffix in SUFFIXES]
     + [("samples", suffix) for suffix in rotated(SUFFIXES, "samples")],
 )
-def test_read_again_it_is_the_same(captures: dict[str, Path], tmp_path: Path, name: str, suffix: str) -> None:
+def test_read_again_it_is_the_same(
+    captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint, name: str, suffix: str
+) -> None:
     source, out = captures[name], tmp_path / f"out.{suffix}"
-    status, told = _run(source, "-o", out)
+    told = wirelint("export", source, "-o", out)
     before, after = _verdict(source), _verdict(out)
-    assert status == 0
-    assert f"{len(before)} of {len(before)} exchanges" in told
+    assert told.status == 0
+    assert f"{len(before)} of {len(before)} exchanges" in told.err
     if suffix == "mitm":  # a flow has an address, and its bodies no codings
         before = [_like_a_flow(one) for one in before]
         after = [_like_a_flow(one) for one in after]
@@ -113,9 +107,9 @@ def _like_a_flow(seen: tuple[Any, ...]) -> tuple[Any, ...]:
     return ((id_, method, url.removeprefix("http://unknown.invalid"), *rest), *others)
 
 
-def test_what_a_har_says(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_what_a_har_says(captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint) -> None:
     out = tmp_path / "out.har"
-    _run(captures["odd"], "-o", out)
+    wirelint("export", captures["odd"], "-o", out)
     log = json.loads(out.read_text(encoding="utf-8"))["log"]
     assert (log["version"], log["creator"]["name"]) == ("1.2", "wirelint")
     plain, cut, silent, binary, *_ = log["entries"]
@@ -131,9 +125,9 @@ def test_what_a_har_says(captures: dict[str, Path], tmp_path: Path) -> None:
     assert binary["response"]["content"]["encoding"] == "base64"
 
 
-def test_what_a_flow_says(captures: dict[str, Path], tmp_path: Path) -> None:
+def test_what_a_flow_says(captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint) -> None:
     out = tmp_path / "out.mitm"
-    _run(captures["samples"], "-o", out, "--severity", "error")
+    wirelint("export", captures["samples"], "-o", out, "--severity", "error")
     with out.open("rb") as file:
         flows = [flow for flow in FlowReader(file).stream() if isinstance(flow, http.HTTPFlow)]
     assert flows
@@ -152,19 +146,21 @@ CHOICES: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize(("options", "ids"), CHOICES.values(), ids=CHOICES)
-def test_choosing(captures: dict[str, Path], tmp_path: Path, options: list[str], ids: list[str]) -> None:
+def test_choosing(
+    captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint, options: list[str], ids: list[str]
+) -> None:
     out = tmp_path / "out"
-    _run(captures["odd"], "-o", out, "--format", "jsonl", *options)
+    wirelint("export", captures["odd"], "-o", out, "--format", "jsonl", *options)
     assert [json.loads(line)["id"] for line in out.read_bytes().splitlines()] == ids
 
 
-def test_nothing_secret_is_written(tmp_path: Path) -> None:
+def test_nothing_secret_is_written(tmp_path: Path, wirelint: Wirelint) -> None:
     source = tmp_path / "in.jsonl"
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"my key is {KEY}"}]}).encode()
     leak = Record("x", "POST", CHAT, (("authorization", f"Bearer {KEY}"),), body, 200, JSON, body, error=KEY)
     source.write_bytes(encode(leak))
     for suffix in ("har", "mitm", "jsonl"):
-        _run(source, "-o", tmp_path / f"out.{suffix}")
+        wirelint("export", source, "-o", tmp_path / f"out.{suffix}")
         assert KEY.encode() not in (tmp_path / f"out.{suffix}").read_bytes()
         assert b"[redacted:" in (tmp_path / f"out.{suffix}").read_bytes()
     assert Redactor().record(leak).error != KEY
@@ -179,11 +175,14 @@ WRONG: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize(("options", "says"), WRONG.values(), ids=WRONG)
 def test_wrong_input(
-    captures: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
+    captures: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wirelint: Wirelint,
+    options: list[str],
+    says: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken.har").touch()
-    with pytest.raises(Exception, match=says) as caught:
-        _run(captures["odd"], *options)
-    assert "\n" not in str(caught.value)
+    wirelint("export", captures["odd"], *options).refuses(says)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["taken.har"]

@@ -14,7 +14,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.replay import begin, finish, respond
 from wirelint.engine import INTERNAL, Engine, Session
 from wirelint.fix import MOST_HELD, NO_FIXES, FixPolicy
-from wirelint.model import Exchange, Request
+from wirelint.model import Exchange
 from wirelint.rewrite import ReplyStream, rewrite_reply
 from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding
@@ -144,8 +144,7 @@ def _judge(exchange: Exchange) -> tuple[Finding, ...]:
 def _rewrite(record: Record, pieces: Sequence[bytes]) -> tuple[bytes, ReplyStream | None, int]:
     """What the client gets, and the most bytes that had come and not left."""
     session = some(_session(record))
-    asked: Request | None = None
-    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE, request=asked)
+    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
     if rewriting is None:
         return b"".join(pieces), None, 0
     out: list[bytes] = []
