@@ -223,7 +223,7 @@ PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
     "no such exchange": (lambda path: [path, "nobody"], "no exchange nobody"),
     "two are meant": (lambda path: [path], "2 exchanges match; name one: a, b"),
     "nothing is found": (lambda path: [path, "c"], "c: no finding to reproduce"),
-    "not found": (lambda path: [path.with_name("none")], "no exchange in it"),
+    "not found": (lambda path: [path.with_name("none")], "no such file or folder (check the path)\n"),
 }
 
 
@@ -238,4 +238,5 @@ def test_what_is_no_case(tmp_path: Path, wirelint: Wirelint, arguments: Callable
     refused = wirelint("case", *arguments(path))
     assert (refused.status, refused.out) == (2, "")
     assert says in refused.err
+    assert refused.err.count("\n") == 1
     wirelint("check", path, "--expect").refuses("no cases; `wirelint case` makes them")

@@ -267,12 +267,15 @@ def case(
     """
     selection = Selection(ignore=ignore, folders=folders, policy=policy, isolated=True)
     rules, names = selection.scopes(), set(selection.names(select))
-    records = []
+    records, problems = [], 0
     for item in read([path]):
         if isinstance(item, Record):
             records.append(item)
         else:
+            problems += 1
             inform(f"wirelint: {item}")
+    if problems and not records:
+        return 2
     chosen = _choose(records, path, exchange, rules, names)
     prior = [one for one in records[: records.index(chosen)] if one.source == chosen.source]
     try:
