@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
-from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, wrong_counts
+from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, whole_numbers, wrong_counts
 from wirelint.claims.derivation import (
     NEAR,
     STOP,
@@ -531,8 +531,11 @@ def failures_as_success(turn: Turn) -> Contradiction | None:
     failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])]
     if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
         return None
+    held = {int(one.value.readings[0]) for fact in failed for one in data(fact.result.text) if one.value.is_whole}
     for sentence in statements(turn.prose):
-        done = pattern_of("all").search(sentence.masked) and _PHRASES["acted"].search(sentence.masked)
+        done = pattern_of("all").search(sentence.masked) and (
+            _PHRASES["acted"].search(sentence.masked) or held & whole_numbers(sentence.masked)
+        )
         if done and (not negates(sentence) or _OF_GROUNDING["no_fault"].search(sentence.masked)):
             return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")
     return None

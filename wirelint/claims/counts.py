@@ -123,5 +123,13 @@ def _reported_count(sentence: Sentence, fact: Fact, asked: frozenset[str]) -> in
     return _amount(match["number"])
 
 
+def whole_numbers(text: str) -> set[int]:
+    """Return the whole numbers of a text in figures or English words: `all eight parents`."""
+    return {_amount(one) for one in _WHOLE.findall(text)}
+
+
+_WHOLE = re.compile(rf"(?i)(?<![\w.,:-])(?:\d{{1,6}}|{'|'.join(_NUMERALS)})(?![\w.,:-]*\d|\w)")
+
+
 def _amount(number: str) -> int:
     return _NUMERALS.get(number.lower()) or int(number)
