@@ -38,6 +38,7 @@ OLD = "https://api.cohere.com/v1/"
 RIGHTLY = {
     "real-11351f80ed9c1799": "the API refused the request for its order, and says so",
     "real-3ab520630ea519f6": "a blank stands before its first event, which strict clients lose for it",
+    "real-f7af9ce742ec7e5d": "the request turns its tools off, and the model makes the weather up",
 }
 """Recordings in which something is found or changed though no label calls them an anomaly."""
 

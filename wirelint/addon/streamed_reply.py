@@ -66,6 +66,7 @@ class StreamedReply:
         self._recorder = recorder
         self._reading = recorder.caught("reading the reply")
         self._repairing = recorder.caught("repairing the reply")
+        self._asking_when = recorder.caught("repairing the reply", readable=True)
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
         self._pending: list[bytes] = []  # bytes to leave with the next ones
@@ -85,7 +86,7 @@ class StreamedReply:
         if reply_stream is None or reply_stream.holding is None:
             return None
         left = None  # after a failure the text leaves with the next bytes
-        with self._recorder.caught("repairing the reply", readable=True):
+        with self._asking_when:
             left = reply_stream.due(self._recorder.now())
         return left / 1000 if left is not None else None
 

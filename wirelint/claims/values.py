@@ -366,8 +366,12 @@ _JOINED = frozenset(".,/:-")
 _NAME_BEFORE = re.compile(r"(?<!\w)([^\W\d_]{3,12})\.? \Z")
 _LONGEST_NAME = 14
 
-_MINUTES = re.compile(r"(?::| ?h ?)(?P<minutes>[0-5][0-9])(?!\d|:\d\d:| ?min)(?: ?(?P<half>[ap])\.?m\b)?", re.ASCII)
-"""`:05`, and in French `h05`, and ` h 05` after an hour of two digits: fewer hours are rather a duration."""
+_MINUTES = re.compile(
+    r"(?::| ?h ?)(?P<minutes>[0-5][0-9])(?!\d|:\d\d:| ?min)(?: ?(?P<half>[ap])\.?m\b)?"
+    r"|(?:時|点|點|시) ?(?P<signs>[0-5]?[0-9])(?:分|분)",
+    re.ASCII,
+)
+"""`:05`, and in French `h05`, and ` h 05` after an hour of two digits: fewer hours are rather a duration; `時05分`."""
 _HOUR = re.compile(r"(?<![\d:.,+-])(?:[01]?\d|2[0-4])\Z", re.ASCII)
 
 
@@ -393,7 +397,7 @@ def clocks(text: str) -> Iterator[Clock]:
             half = match["half"]
             hours = int(hour[0]) % 12 + 12 * (half == "p") if half else int(hour[0])
             exact = half is not None or hours > 12 or hour[0].startswith("0")
-            yield Clock(hour.start(), match.end(), hours * 60 + int(match["minutes"]), exact)
+            yield Clock(hour.start(), match.end(), hours * 60 + int(match["minutes"] or match["signs"]), exact)
 
 
 def without_moments(text: str) -> list[Value]:

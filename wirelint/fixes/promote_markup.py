@@ -158,13 +158,17 @@ def open_code(text: str, start: int, end: int) -> int:
 
 @dataclass(slots=True)
 class Promotion:
-    """A run of markup that was removed from the text. `place`: its offset in the text without the removed runs."""
+    """A run of markup that was removed from the text. `place`: its offset in the text without the removed runs.
+
+    `frame`: the last one that had arrived; as long as it waits, its bytes and those of the markup have not left.
+    """
 
     block: TextBlock
     text: str
     calls: tuple[NativeCall, ...]
     event: int | None
     place: int
+    frame: Frame | None
 
 
 class MarkupDecider(TextDecider):
@@ -451,7 +455,8 @@ class MarkupDecider(TextDecider):
             return end
         calls = tuple(call for one in run for call in one.calls)
         place = base + start - block.gone
-        promotion = Promotion(block, text[start:end], calls, self.event_at(base + start), place)
+        frame = block.latest.frame if block.latest is not None else None
+        promotion = Promotion(block, text[start:end], calls, self.event_at(base + start), place, frame)
         if not promoter.promote(promotion):
             return end
         before = so_far[: base + start]
@@ -700,7 +705,7 @@ class MarkupPromoter(TextRewriter):
             yield from self._as_text(promotion, None)
 
     def _as_text(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
-        block, frame = promotion.block, frame or promotion.block.start.frame
+        block, frame = promotion.block, frame or promotion.frame or promotion.block.start.frame
         if block.opened and not block.closed and block.number not in self.context.over:
             yield Delta(block.number, promotion.text, frame)
             return
