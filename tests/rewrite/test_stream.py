@@ -309,3 +309,16 @@ def test_a_block_that_nobody_began_ends_nothing(record: Mapping[str, Any]) -> No
     body = _body(record)
     result = run(record, [_Made(Odd)], cuts=range(30, len(body), 30))
     assert result.delivered.endswith(body[-20:])
+
+
+@pytest.mark.parametrize("method", ["MarkupPromoter.ending", "MarkupDecider._release"])
+def test_markup_that_was_cut_when_its_repair_fails_arrives_once(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(f"wirelint.fixes.promote_markup.{method}", fails)
+    call = '<invoke name="get_weather"><arg name="city">Oslo</arg></invoke>'
+    record = Talk(text=f"Let me look.\n\n{call}", tools=WEATHER, step=7).record("openai.chat", True)
+    passage = run(record, cuts=between_events(record["response"]["body"].encode()))
+    assert [fault.name for fault in passage.faults] == ["internal-error"]
+    assert passage.delivered == record["response"]["body"].encode()
