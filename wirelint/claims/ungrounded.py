@@ -54,7 +54,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
     words = last_words(request)
     if not words or len(words) > LONGEST_ORDER or len(prose.text) > LONGEST_REPLY:
         return None
-    if is_unseen(request) or asks_about_calls(request):
+    if is_unseen(request) or asks_about_calls(request) or (prose.sentences and prose.sentences[0].question):
         return None
     if _PHRASES["asks_meaning"].search(words) or _PHRASES["forbids"].search(words):
         return None

@@ -371,8 +371,13 @@ _MINUTES = re.compile(
     r"|(?:時|点|點|시) ?(?P<signs>[0-5]?[0-9])(?:分|분)",
     re.ASCII,
 )
-"""`:05`, and in French `h05`, and ` h 05` after an hour of two digits: fewer hours are rather a duration; `時05分`."""
+"""`:05`, and in French `h05`, and ` h 05` after an hour of two digits or `à `: else it is rather a duration; `時05分`."""
 _HOUR = re.compile(r"(?<![\d:.,+-])(?:[01]?\d|2[0-4])\Z", re.ASCII)
+
+
+_AT = re.compile(r"(?i)(?<!\w)(?:à|vers|dès|avant|après|de) \Z")
+_NEAR_HOUR = 8
+"""Characters before an hour that may say that it is one: `à 9 h 10`."""
 
 
 class Clock(NamedTuple):
@@ -393,7 +398,8 @@ def clocks(text: str) -> Iterator[Clock]:
     text = text[:LONGEST]
     for match in _MINUTES.finditer(text):
         hour = _HOUR.search(text, max(match.start() - 2, 0), match.start())
-        if hour is not None and (len(hour[0]) > 1 or " " not in match[0][:2]):
+        is_sure = hour is not None and (len(hour[0]) > 1 or " " not in match[0][:2])
+        if hour is not None and (is_sure or _AT.search(text, max(hour.start() - _NEAR_HOUR, 0), hour.start())):
             half = match["half"]
             hours = int(hour[0]) % 12 + 12 * (half == "p") if half else int(hour[0])
             exact = half is not None or hours > 12 or hour[0].startswith("0")
