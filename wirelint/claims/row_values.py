@@ -334,12 +334,17 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     left = own - _told_times(prose, clause)
     if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many or strange[0].minutes in everywhere.minutes:
         return None
-    if _PHRASES["bound"].search(clause.text[: strange[0].start]):
+    before = clause.text[: strange[0].start]
+    if _PHRASES["bound"].search(before) or _DEADLINE.search(before):
         return None
     others = (one for one in clauses if one.row is not clause.row and times_of(one.row))
     as_it_is = len(told) > 1 or any(_told_times(prose, one) == times_of(one.row) for one in others)
     shown = clause.text[strange[0].start : strange[0].end]
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
+
+
+_DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|prima delle|voor|przed|innan)\W{1,2}\Z")
+"""What makes a time a deadline, which may be computed: "the next update is due by 16:50"."""
 
 
 def _told_times(prose: Prose, clause: Clause) -> set[int]:

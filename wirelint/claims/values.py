@@ -106,7 +106,7 @@ def _by_first(table: str) -> dict[str, re.Pattern[str]]:
     for key in sorted(_units()[0] if table == "units" else _units()[1], key=len, reverse=True):
         spelled = re.escape(key).replace(r"\ ", rf"[{_SPACE}]")
         spelled = spelled if len(key) <= 2 else f"(?i:{spelled})"
-        spelled += "(?![A-Za-z²³])" if key[-1].isascii() and key[-1].isalpha() else ""
+        spelled += "(?![A-Za-zÀ-ɏ²³])" if key[-1].isascii() and key[-1].isalpha() else ""
         keys.setdefault(key[0].lower(), []).append(spelled)
     return {first: re.compile("|".join(spellings)) for first, spellings in keys.items()}
 
