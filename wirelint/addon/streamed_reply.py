@@ -296,8 +296,10 @@ _SHORT = 1 << 18
 def collect(recorder: ExchangeRecorder) -> bool:
     """Record a reply that mitmproxy buffers, also if it breaks off. Return False if that is not possible."""
 
+    reading = recorder.caught("reading the reply")  # made once: an error here would reach mitmproxy's layer
+
     def arrived(raw: bytes) -> None:
-        with recorder.caught("reading the reply"):
+        with reading:
             recorder.store_for_later(raw)
 
     recorder.is_collected = attach_whole(recorder.flow, arrived)
