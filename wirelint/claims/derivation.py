@@ -14,9 +14,9 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -92,13 +92,13 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     lines = [*lines[:1], *(one for one in lines[1:] if not one[1].startswith("# "))]
     if not 2 < len(lines) <= MOST_ROWS:
         return []
-    parts = [*itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1))]
-    ways: list[Callable[[Sequence[str]], list[list[str]]]] = [
-        *(partial(_separated, separator=one) for one in _SEPARATORS),
-        _aligned,
-    ]
-    for (first, last), way in itertools.product(parts, ways):
-        if cells := way([line for _, line in lines[first:last]]):
+    for separator in _SEPARATORS:
+        if cells := _separated([line for _, line in lines], separator):
+            return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
+    # Below a title or above a note only what no prose has: columns, and lines between cells (`psql`).
+    for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
+        part = [line for _, line in lines[first:last]]
+        if cells := _separated(part, r"\|") or _aligned(part):
             return [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]
     return []
 

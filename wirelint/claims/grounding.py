@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -265,10 +265,11 @@ def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]
 
 def follows(turn: Turn, at: int) -> bool:
     """Return True if the number at an offset of the reply follows from others of the conversation, in up to three steps."""
-    return at in _following(turn)
+    if turn.following is None:
+        turn.following = _following(turn)
+    return at in turn.following
 
 
-@lru_cache(maxsize=1)
 def _following(turn: Turn) -> frozenset[int]:
     told = without_moments(turn.prose.masked)[: 2 * MOST_STATED]
     homes = [next((one for one in turn.prose.sentences if one.start <= value.start < one.end), None) for value in told]
