@@ -141,11 +141,10 @@ def _other_currency(unit: Unit, turn: Turn) -> Unit | None:
     if unit.dimension not in MONEY or len(named) != 1 or unit in named or unit in told:
         return None
     other = named.pop()
-    return None if _DOLLARS.issuperset((unit.name, other.name)) else other
+    return None if other.dimension == unit.dimension else other
 
 
 _CURRENCY = re.compile(r"(?<!\w)[A-Z]{3}(?!\w)|[€£₹₩₺₽₴]|(?i:zł|Kč|kr)(?!\w)")
-_DOLLARS = frozenset({"usd", "cad", "aud"})
 
 
 def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], told: Sequence[Value]) -> bool:

@@ -1,9 +1,8 @@
-"""Rows of a result against the sentences of a reply that name them: values, dates and words of another row.
+"""Rows of a result, and the parts of a reply that name them.
 
-Theory of operation. A list of objects is a table. The strings of a column in which no two are equal name its rows. A
-clause of the reply that has the name of one row is about that row, and so is a bracket right behind a name. A value of
-the clause contradicts the row if another row has it in a column of which the clause leaves out the row's own value; or if
-no text of the conversation has it, nothing leads to it, and the row has another value of the same unit or key.
+Theory of operation. A list of objects is a table. The strings of a column in which no two are equal name its rows; if a
+reply has none of them, a time of day or a date may. A clause of the reply that has the name of one row is about that row,
+and so are a bracket right behind a name and the items of a list below it. `row_values` compares the two.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
 
 
 def opposite_states(turn: Turn) -> Contradiction | None:
-    """Return a state whose opposite is the only state of its kind in the results: "approved" for "refused"."""
+    """Return a state of which the results have only the opposite: "approved" for "refused"."""
     prose, texts = turn.prose, [fact.result.text for fact in turn.known]
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
