@@ -39,14 +39,12 @@ from wirelint.claims.grounding import (
     statements,
     wrong_value,
 )
-from wirelint.claims.listings import added_items, added_names, added_rows, mixed_lines, wrong_cells, wrong_total
+from wirelint.claims.listings import added_names, added_rows, wrong_cells, wrong_total
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
     altered_sum,
-    wrong_amount_of_key,
     wrong_currency,
     wrong_unit,
-    wrong_value_of_record,
     wrong_version,
 )
 from wirelint.claims.row_checks import wrong_value_of_row
@@ -600,16 +598,13 @@ def contradictions(
         checks += [
             error_as_answer,
             value_for_null,
-            *[wrong_value, wrong_unit, wrong_currency, wrong_amount_of_key, wrong_value_of_record, altered_sum]
-            * numbers,
-            *[wrong_cells, wrong_value_of_row, mixed_lines, added_names] * readable,
+            *[wrong_value, wrong_unit, wrong_currency, altered_sum] * numbers,
+            *[wrong_cells, wrong_value_of_row, added_names] * readable,
             opposite_states,
             earlier_value,
         ]
         checks += (
-            [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_items, added_rows, wrong_total]
-            if numbers
-            else []
+            [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_rows, wrong_total] if numbers else []
         )
     yield from filter(None, (check(turn) for check in checks))
 

@@ -1,14 +1,14 @@
 """Lists and tables of a reply against the rows of a result that they retell.
 
-Theory of operation. A line of the reply retells one row if one row has everything in the line that the table has. Where
-most lines do, a line whose words and values are of different rows has exchanged them, and a line that has nothing of the
-result, but values of the same form as the others, was added.
+Theory of operation. Where most lines of a list retell rows of a result, a line that has nothing of the result, but values
+of the same form as the others, was added. A cell of a table stands below the key of its column, and a total is the sum of
+the amounts beside it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.announcements import asks_for_text
@@ -18,7 +18,6 @@ from wirelint.claims.derivation import (
     Datum,
     GivenDates,
     as_datum,
-    data,
     derived_from,
     equals,
     is_computed,
@@ -26,153 +25,28 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import MOST_STATED, follows, is_interval, is_telling, statements
+from wirelint.claims.grounding import MOST_STATED, follows, is_telling, statements
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
     Row,
-    folded,
     holds,
-    lists,
     own_data,
     places,
     side_by_side,
     tables,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Date, Value, clocks, dates, same, values, without_moments
+from wirelint.claims.values import Value, clocks, dates, same, values, without_moments
 from wirelint.model import Json
-from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*(?P<item>\S.*)$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:-]+")
-_SMALL_MARKER = re.compile(r"\s*\d[.)]")
 _FEWEST_ITEMS = 3
 _HEAD = 2
 """The heading and the rule of a table in Markdown."""
-_TOKEN = re.compile(r"[^\W\d_]{4,}|\d[\d.,:]*\d")
-_NUMBER = re.compile(r"\d[\d.,]*")
 _DIGIT = re.compile(r"\d")
-_SHORTEST = 3
-"""Letters of a cell that a line may repeat."""
-
-
-def mixed_lines(turn: Turn) -> Contradiction | None:
-    """Return a line of a list that has the words and values of different rows, if other lines retell one row each."""
-    lines = list(_ITEM.finditer(turn.prose.text))[: MOST_ROWS + _HEAD]
-    for text in [*turn.returned, *side_by_side(turn.known)] if len(lines) >= _FEWEST_ITEMS else ():
-        for table in tables(text):
-            retold = _Retold(turn, text, table)
-            if retold.is_too_long:
-                return None
-            told = [retold.by(line["item"]) for line in lines]
-            whole = [line for line, cells in zip(lines, told, strict=True) if len(cells) > 1 and _of_one_row(cells)]
-            mixed = [
-                (line, cells)
-                for line, cells in zip(lines, told, strict=True)
-                if len(cells) > 1 and not _of_one_row(cells) and not _compares(cells)
-            ]
-            if mixed and len(whole) >= len(mixed):
-                line, cells = mixed[0]
-                (one, first), (other, second) = next(_apart(cells))
-                against = f"{one!r} is of {sorted(first)[0]}, and {other!r} of {sorted(second)[0]}"
-                return Contradiction(*line.span("item"), against)
-    return None
-
-
-_Cells = Mapping[str, Mapping[str, set[str]]]
-"""The pieces of a line that are in a table, each with the rows and the columns in which it is."""
-
-
-class _Retold:
-    """A table with what the lines of a reply are searched for, read once, and what the conversation has outside of it."""
-
-    def __init__(self, turn: Turn, text: str, table: Sequence[Row]) -> None:
-        told = [*turn.told, *(other for other in turn.results if other != text)]
-        self._elsewhere = told
-        self._texts = turn.texts
-        self._given = GivenDates(turn.texts)
-        self._minutes = GivenDates(told)
-        self.is_too_long = self._given.are_too_many
-        self._words: list[tuple[str, str, str]] = []
-        self._moments: list[tuple[str, str, tuple[Date, ...], frozenset[int]]] = []
-        for row in table:
-            for key, cell in _words_of(row):
-                days, times = tuple(dates(cell)), frozenset(clock.minutes for clock in clocks(cell))
-                word = folded(cell)
-                if days or times:
-                    self._moments.append((row.place, key, days, times))
-                elif len(word) >= _SHORTEST - (_CODE.fullmatch(word) is not None):
-                    self._words.append((row.place, key, word))
-        self._numbers = {row.place: own_data(row, text) for row in table}
-        inside = {datum.place for own in self._numbers.values() for datum in own}
-        self._outside = [datum for datum in data(text) if datum.place not in inside and datum.column != "#"]
-
-    def by(self, line: str) -> _Cells:
-        """Return what a line repeats of the table. What is outside of the table too is left out."""
-        found: dict[str, dict[str, set[str]]] = {}
-        plain = folded(line)
-        for place, key, word in self._words:
-            if word not in plain or next(places(plain, word), None) is None:
-                continue
-            alone = NAME_WORD.fullmatch(word) is not None
-            if (not alone or lists(plain, word)) and not any(holds(text, word) for text in self._elsewhere):
-                found.setdefault(word, {}).setdefault(place, set()).add(key)
-        for word in [one for one in found if any(one != other and one in other for other in found)]:
-            del found[word]  # `hub` of `Porto hub`
-        for date in dates(line):
-            owners = [(place, key) for place, key, days, _ in self._moments if any(date.agrees(one) for one in days)]
-            if sum(date.agrees(one) for one in self._given.dates) == len(owners):
-                for place, key in owners:
-                    found.setdefault(line[date.start : date.end], {}).setdefault(place, set()).add(key)
-        for clock in clocks(line):
-            if clock.minutes not in self._minutes.minutes:
-                for place, key, _, times in self._moments:
-                    if clock.minutes in times:
-                        found.setdefault(line[clock.start : clock.end], {}).setdefault(place, set()).add(key)
-        for value in without_moments(line):
-            if value.ranges or not is_telling(value, line) or derived_from(value, self._outside):
-                continue
-            shown = line[value.start : value.end]
-            age = is_interval(value, self._texts)  # of 6 days between two dates, no bare 6 is the source
-            for place, own in self._numbers.items():
-                alike = [datum for datum in own if datum.value.unit or not age]
-                if columns := {datum.column for datum in alike if equals(value, datum.value)}:
-                    found.setdefault(shown, {}).setdefault(place, set()).update(columns)
-            for place, own in self._numbers.items() if shown in found else ():
-                if is_computed(value, own):
-                    found[shown].setdefault(place, set())
-        return found
-
-
-def _words_of(row: Row) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a row with their keys, and those of its lists: `"units": ["E7", "L2"]`."""
-    for key, cell in row.cells.items():
-        for one in cell if isinstance(cell, list) else (cell,):
-            if isinstance(one, str):
-                yield key, one
-
-
-_CODE = re.compile(r"[a-z]\d|\d[a-z]")
-
-
-def _of_one_row(cells: _Cells) -> bool:
-    return bool(set.intersection(*(set(rows) for rows in cells.values())))
-
-
-def _compares(cells: _Cells) -> bool:
-    """Return True if a line has two cells of one column, and so tells of two rows."""
-    columns = [{key for keys in rows.values() for key in keys} for rows in cells.values()]
-    return len(set[str]().union(*columns)) < sum(map(len, columns))
-
-
-def _apart(cells: _Cells) -> Iterator[tuple[tuple[str, set[str]], tuple[str, set[str]]]]:
-    """Yield pairs of pieces that no row has both, and at last the first two pieces."""
-    pieces = [(piece, set(rows)) for piece, rows in cells.items()]
-    for at, one in enumerate(pieces):
-        yield from ((one, other) for other in pieces[at + 1 :] if one[1].isdisjoint(other[1]))
-    yield pieces[0], pieces[1]
 
 
 def wrong_total(turn: Turn) -> Contradiction | None:
@@ -391,37 +265,6 @@ def _follows(turn: Turn, line: re.Match[str], pool: Sequence[Datum], given: Give
     return days and given.minutes.issuperset(clock.minutes for clock in clocks(item))
 
 
-def added_items(turn: Turn) -> Contradiction | None:
-    """Return an item of a list that no text of the conversation has, if the list retells the rows of a result.
-
-    Most items have words or numbers of the result; the added one has none of them, but values of the same form, and these
-    follow from none.
-    """
-    lines = [line for line in _ITEM.finditer(turn.prose.text) if _DIGIT.search(line["item"])]
-    if len(lines) < _FEWEST_ITEMS or asks_for_text(turn.order):
-        return None
-    returned = frozenset[str]().union(*map(_tokens, turn.returned))
-    shared = [(line, _tokens(line["item"]) & returned) for line in lines]
-    retold = [line for line, words in shared if len(words) > 1 or any(map(_LONG_NUMBER.fullmatch, words))]
-    if len(retold) < _FEWEST_ITEMS - 1 or len(retold) * 2 < len(lines):
-        return None
-    forms = {_numbers(line["item"]) for line in retold}
-    given = returned.union(*map(_tokens, turn.texts))
-    pool = turn.returned_numbers
-    given_dates = GivenDates(turn.texts)
-    for line in lines if len(pool) < MOST_DATA else ():
-        tokens = _tokens(line["item"])
-        # One number alone, as in a plan or a recipe, may be the model's own.
-        few = len(_NUMBER.findall(line[0])) - bool(_SMALL_MARKER.match(line[0])) < 2
-        if few or not tokens or tokens & given or _numbers(line["item"]) not in forms:
-            continue
-        if any(_PHRASES[key].search(line["item"]) for key in ("labels", "total", "mean")):
-            continue
-        if not _follows(turn, line, pool, given_dates):
-            return Contradiction(*line.span("item"), f"no result and no message has it: {turn.known[-1].shown}")
-    return None
-
-
 def added_names(turn: Turn) -> Contradiction | None:
     """Return an item of a list under a marked name that no text has: `**left-pad**`, beside names of the results.
 
@@ -442,14 +285,3 @@ _MARKED_ITEM = re.compile(
     r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]+(?:\*\*|`)(?P<name>[^*`\n]{2,40})(?:\*\*|`)", re.MULTILINE
 )
 _THING = re.compile(r"(?=\S*(?:[-_./@\d]|[a-z][A-Z]))[\w./@-]+")
-_LONG_NUMBER = re.compile(r"\d{3,}")
-
-
-@remembered
-def _tokens(text: str) -> frozenset[str]:
-    return frozenset(_TOKEN.findall(text.casefold()))
-
-
-def _numbers(text: str) -> str:
-    """Return the form of the numbers of a text, with their units: `9 L` of `| Hexane | 2.0 L |`."""
-    return " ".join(re.findall(r"9(?: ?[^\W\d_]{1,4}\b)?", _NUMBER.sub("9", text)))

@@ -10,28 +10,22 @@ from wirelint.claims.derivation import (
     MONEY,
     MOST_DATA,
     Datum,
-    as_datum,
-    data,
     derived_from,
     equals,
     is_computed,
     is_of_kind,
     is_said,
 )
-from wirelint.claims.evidence import Contradiction, Turn, is_unseen
+from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import (
-    MOST_STATED,
     follows,
     is_altered,
-    is_bound,
-    negates,
-    particulars,
     stated,
     statements,
 )
 from wirelint.claims.states import DEEPEST, object_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Unit, Value, unit_of, values, without_moments
+from wirelint.claims.values import Unit, Value, unit_of, values
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -158,89 +152,8 @@ def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], to
     return not any(equals(one, own[0].value) for one in told)
 
 
-def wrong_amount_of_key(turn: Turn) -> Contradiction | None:
-    """Return a number beside all words of a key of two or more that is not its number: "13 trucks are waiting" where
-    `"trucks_waiting": 31`.
-    """
-    pool = turn.numbers
-    own = [(datum, particulars(" ".join(name_words(datum.column)))) for datum in turn.returned_numbers]
-    keys = [(datum, words) for datum, words in own if len(words) > 1 and datum.value.unit is None]
-    said = stated(turn.prose) if keys and len(pool) < MOST_DATA else []
-    told = values(turn.prose.masked)
-    for one in said:
-        value, near = one.value, particulars(" ".join(one.words))
-        meant = [datum for datum, words in keys if words <= near]
-        if value.unit is not None or len(meant) != 1 or _PHRASES["compares"].search(one.sentence.masked):
-            continue
-        if derived_from(value, pool) or is_said(value, turn.prose.masked, turn.told) or negates(one.sentence):
-            continue
-        if follows(turn, value.start):
-            continue
-        # "13 of the open tickets", or a count of some rows of a list.
-        rows = [datum.value.readings[0] for datum in pool if datum.column == "#"]
-        if _OF.match(turn.prose.masked, value.end) or any(value.readings[0] <= count for count in rows):
-            continue
-        mine = meant[0].value.readings[0]
-        if any(equals(other, meant[0].value) for other in told) or abs(value.readings[0] - mine) <= _ABOUT * abs(mine):
-            continue
-        shown = turn.prose.text[value.start : value.end]
-        return Contradiction(
-            *one.sentence.span, f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.shown}"
-        )
-    return None
-
-
-_OF = re.compile(r"(?i)\W{1,3}(?:of|von|der|de|des|du|dei|delle|degli|van|av|af|z|из)\b")
-_ABOUT = 0.12
-"""Share of a number by which a round one may differ from it."""
 _TELLING_NUMBER = 10
 """Numbers from which on two amounts hardly are the same by chance."""
-
-
-def wrong_value_of_record(turn: Turn) -> Contradiction | None:
-    """Return the only number of a reply that nothing gives, if it is like the only number of a record that is left out.
-
-    The reply tells two or more other numbers of the record as they are. Numbers below ten may be told in words.
-    """
-    text = turn.prose.masked
-    pool = turn.numbers
-    told = without_moments(text)
-    if len(pool) >= MOST_DATA or not 2 < len(told) <= MOST_STATED or is_unseen(turn.request):
-        return None
-    known = [*pool, *(as_datum(value) for other in (turn.order, *turn.sent) for value in values(other))]
-    new = [one for one in told if not derived_from(one, known) and not is_said(one, text, turn.told)]
-    new = [one for one in new if not follows(turn, one.start) and not one.ranges and not is_bound(one, text)]
-    for fact in turn.good if len(new) == 1 else ():
-        own = [one for one in data(fact.result.text) if one.column != "#" and not _names(one.column)]
-        left = {one.value: one for one in own if not any(equals(other, one.value) for other in told)}
-        left = {value: one for value, one in left.items() if value.readings[0] != 0}
-        retold = {one.value for one in own if one.value not in left and one.value.readings[0] != 0}
-        if len(left) != 1 or len(retold) < 2 or not _is_like(new[0], next(iter(left))):
-            continue
-        for sentence in statements(turn.prose):
-            if sentence.start <= new[0].start < sentence.end and not _PHRASES["compares"].search(sentence.masked):
-                shown, datum = turn.prose.text[new[0].start : new[0].end], next(iter(left.values()))
-                against = f"{shown!r} is in no result: {datum.place} = {datum.value.shown} is left out"
-                return Contradiction(*sentence.span, against)
-    return None
-
-
-def _names(column: str) -> bool:
-    return _PHRASES["names_only"].search(column) is not None
-
-
-def _is_like(value: Value, datum: Value) -> bool:
-    """Return True if two numbers of one kind have equally many digits, or one lacks the first or the last of the other."""
-    if not is_of_kind(value, datum) or abs(datum.readings[0]) < _TELLING_NUMBER:
-        return False
-    other = _figures(datum.readings[0])
-    return any(
-        len(one) == len(other) or one.startswith(other) or other.endswith(one) for one in map(_figures, value.readings)
-    )
-
-
-def _figures(amount: float) -> str:
-    return re.sub(r"\.0$", "", f"{abs(amount):.6g}")
 
 
 def wrong_version(turn: Turn) -> Contradiction | None:
