@@ -23,7 +23,6 @@ from wirelint.claims.order_check import (
 from wirelint.claims.reported import is_dialogue, reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
-from wirelint.claims.ungrounded import invented_reference
 from wirelint.history.handed_back import never_ran
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Request, Text
@@ -144,10 +143,7 @@ class FabricatedCall(Rule):
         if report is not None and not _is_users_own(report[0], report[1], words):
             found.append((2, *report))
         if not found:
-            invented = list(_with_reference(request, choice, able))
-            if not invented or _is_explained(request):
-                return
-            found = [(2, *one) for one in invented]
+            return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
         severity, confidence = _GRADES[3 if idle and weight > 1 else weight]
@@ -178,18 +174,6 @@ def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) 
                 # Last, because reading the whole order is slow.
                 return None if _is_explained(request) else (part, *found)
     return None
-
-
-def _with_reference(
-    request: Request, choice: Choice, able: tuple[Ability, ...]
-) -> Iterator[tuple[Text, Claim, Ability]]:
-    """Yield a report with the number of an order or a ticket that nothing gave."""
-    acting = next((one for one in able if one.kinds - {"search", "read"} or not one.kinds), None)
-    for part in choice.parts:
-        if acting is not None and isinstance(part, Text) and REDACTED not in part.text:
-            sentence = invented_reference(prose.read(part.text), request)
-            if sentence is not None:
-                yield part, Claim(acting.kinds, "", "said", sentence.masked, *sentence.span), acting
 
 
 def _may_hold_claim(text: str) -> bool:

@@ -19,7 +19,7 @@ from wirelint.claims.announcements import (
 from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
-from wirelint.claims.side_effects import acts_loosely, acts_on, acts_outside, looks_up, mends
+from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching, name_words
 from wirelint.history.origins import manglings
 from wirelint.lexicon import Phrases
@@ -132,11 +132,6 @@ class IntentWithoutCall(Rule):
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None and found.at_once:
             fitting = next((one for one in able if found.verb in name_words(one.tool.name)), None)
-        if fitting is None and looks_up(found, words, able):
-            fitting = next((one for one in able if one.kinds & {"search", "read"}), None)
-        if fitting is None and found.at_once and acts_on(found, _spoken(request)):
-            acting = [one for one in able if one.kinds - {"search", "read"} or not one.kinds]
-            fitting = next((one for one in able if one.kinds & found.kinds), next(iter(acting), None))
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None and _PHRASES["tries"].match(found.verb):

@@ -9,14 +9,13 @@ not, and neither does an object that the user provided.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import IntEnum
 from itertools import pairwise
 
 from wirelint import lexicon
 from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, words_of
 from wirelint.claims.announcements import Announcement
-from wirelint.claims.claims import Claim, shared_words
+from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
 from wirelint.model import Tool
 from wirelint.text.prose import Prose
@@ -190,31 +189,8 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     return _PHRASES["thing"].match(found.object) is not None
 
 
-def acts_on(found: Announcement, spoken: str) -> bool:
-    """Return True if an action at once is on two things that the conversation names, and no work on a text.
-
-    `spoken`: the texts of the conversation.
-    """
-    if is_given(found.object) or is_thought(found.object) or heads_text(found.object) or _ANSWERS.search(found.object):
-        return False
-    return len(shared_words(found.object, spoken)) > 1
-
-
 _ANSWERS = re.compile(r"[:：]\s*\S")
 """What follows is the answer: "I look the word up often: a suite is a row of rooms"."""
-
-
-def looks_up(found: Announcement, words: str, able: Iterable[Ability]) -> bool:
-    """Return True if an announcement is to look something up at once, or what the user's words or a tool name.
-
-    A model looks nothing up without a tool, whatever the thing is called, unless the conversation has it.
-    """
-    if not found.kinds & {"search", "read"} or not found.kinds <= {"search", "read", "run"}:
-        return False
-    if is_given(found.object) or is_thought(found.object) or heads_text(found.object) or _ANSWERS.search(found.object):
-        return False
-    named = words_of(found.object)
-    return found.at_once or bool(named & words_of(words)) or any(named & one.words for one in able)
 
 
 def mends(found: Announcement, able: Ability) -> bool:

@@ -19,7 +19,6 @@ from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
     is_admission,
-    negates,
     nouns_of,
     numbers_of_things,
     scaled_values,
@@ -125,34 +124,6 @@ def _sent_before(request: Request) -> Iterator[str]:
 _ENTITY = re.compile(r"(?=.*[A-Z\d])[\w-]{3,40}")
 _MATERIAL = 40
 """Characters after a colon or a quotation mark in a message that are material, and no question."""
-
-
-def invented_reference(prose: Prose, request: Request) -> Sentence | None:
-    """Return a sentence with the number of an order, a ticket or the like that no text of the conversation has.
-
-    The reply also reports a finished action: "Zgłosiłem to, numer zgłoszenia to ZG-20418".
-    """
-    if len(prose.text) > LONGEST_REPLY or is_unseen(request):
-        return None
-    given = Given(request, [], prose)
-    for found in _REFERENCE.finditer(prose.text):
-        lead = prose.text[max(found.start() - _LEAD, 0) : found.start()]
-        if next(dates(found[0]), None) or _PHRASES["reference"].search(lead) is None:
-            continue
-        sentence = next((one for one in prose.sentences if one.start <= found.start() < one.end), None)
-        if sentence is not None and not sentence.question and not given.knows(found[0]):
-            # Last, because it reads the whole reply.
-            return sentence if any(_is_done(one) and not negates(one) for one in statements(prose)) else None
-    return None
-
-
-def _is_done(sentence: Sentence) -> bool:
-    return any(_PHRASES[key].search(sentence.masked) is not None for key in ("done", "done_in_english"))
-
-
-_REFERENCE = re.compile(r"(?<![\w-])(?=(?:[\w-]*\d){3})[A-Z]{0,6}-?[A-Z\d][A-Z\d-]{3,}(?![\w-])", re.ASCII)
-_LEAD = 40
-"""Characters before a number that say what it is."""
 
 
 def _asks_about_day(words: str) -> bool:
