@@ -70,7 +70,7 @@ def see(folder: Path, base_url: str, cases: Iterable[Case]) -> dict[str, Seen]:
             "id": case.id,
             "api": case.api,
             "stream": case.stream,
-            "headers": case.headers,
+            "headers": {**case.headers, "x-test-id": f"{case.id} node", "session_id": f"{case.id} node"},
             "request": case.request,
         }
         for case in cases
