@@ -173,7 +173,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         steps = [step for other, step in _steps(said, pool, given) if other is not one]
         sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
         alike = [step for step in steps if is_of_kind(one.value, step.value)]
-        if _is_counted(one, replaced, said) or _is_of_two(one, said):
+        if _is_of_two(one, said):
             continue
         value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), prose.masked)
         computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
@@ -209,21 +209,6 @@ _PER = re.compile(
     r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b"
     r"| (?:per|pro|je|par|por|za|na|al|för|за|a) (?P<unit>[^\W\d_]+)"
 )
-_FEW_PARTS = 8
-"""Values of a reply of which the sums of all parts are compared."""
-
-
-def _is_counted(one: Stated, datum: Datum, said: Sequence[Stated]) -> bool:
-    """Return True if a value is a datum times a whole number of its sentence, or the sum of other values of the reply."""
-    counts = {
-        int(other.readings[0]) for other in values(one.sentence.masked) if other.is_whole and other.readings[0] < _MANY
-    }
-    if simple_ratio(one.value, datum.value, 1) in counts - {0, 1}:
-        return True  # "3 tins, €95.70"
-    others = (other.value for other in said if other is not one and other.value.unit in (None, one.value.unit))
-    amounts = [max(value.readings, key=abs) for value in itertools.islice(others, _FEW_PARTS)]  # 1200 of `1.200`
-    parts = (part for size in range(2, len(amounts) + 1) for part in itertools.combinations(amounts, size))
-    return any(same(goal, sum(part), one.value.step) for part in parts for goal in one.value.readings)
 
 
 def _is_of_two(one: Stated, said: Sequence[Stated]) -> bool:
@@ -474,8 +459,6 @@ _SIGNS = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]{2,}")
 ECHO = 3
 """Particulars of an order that a report on it repeats."""
 LONGEST_REPORT = 300
-_MANY = 12
-"""Whole numbers of a sentence below this may be counts of things."""
 _OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
 _ROOT = 5
 """Letters that two forms of a word have in common."""

@@ -86,8 +86,6 @@ def wrong_clause(
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), own_data(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
-        if len(clause.row.cells) == 1 and _is_of_mean(turn.prose, clause):
-            continue
         against = (
             _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere)
@@ -101,12 +99,6 @@ def wrong_clause(
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
     return None
-
-
-def _is_of_mean(prose: Prose, clause: Clause) -> bool:
-    """Return True if a sentence is about a mean before it comes to a clause: the reply chooses the rows that it is of."""
-    start = max((one.start for one in prose.sentences if one.start <= clause.start), default=0)
-    return _PHRASES["mean"].search(prose.masked, start, clause.start) is not None
 
 
 def invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:

@@ -8,7 +8,6 @@ not, and neither does an object that the user provided.
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
 from itertools import pairwise
 
@@ -187,10 +186,6 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     if heads_text(found.object) or is_thought(found.object) or not able.topics & _LOOKED_AT:
         return False
     return _PHRASES["thing"].match(found.object) is not None
-
-
-_ANSWERS = re.compile(r"[:：]\s*\S")
-"""What follows is the answer: "I look the word up often: a suite is a row of rooms"."""
 
 
 def mends(found: Announcement, able: Ability) -> bool:
