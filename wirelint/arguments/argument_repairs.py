@@ -24,18 +24,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 from wirelint.apis.traits import Traits, history_of, traits
-from wirelint.arguments.argument_faults import (
-    NO_VALUES,
-    TAGS,
-    Concatenated,
-    Flaw,
-    Rewritten,
-    canonical,
-    concatenated,
-    flaw,
-    is_filled,
-    type_words,
-)
+from wirelint.arguments import argument_faults as faults
+from wirelint.arguments.argument_faults import Concatenated, Flaw, Rewritten, concatenated, flaw, is_filled
 from wirelint.arguments.json_continuation import Scanner, continuation, write
 from wirelint.arguments.schemas import Validator, accepts, inner_schema, kinds, plain
 from wirelint.dialects.declared import bind, properties_of
@@ -245,7 +235,7 @@ class PatternWatcher:
 
 
 _LONGEST_MATCH = 512
-_CLOSER = rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
+_CLOSER = rf"(?:<|\\u003[cC])(?:(?:/|\\/)\s?(?:{any_of(faults.TAGS)})\s?|\|[A-Za-z][\w-]{{0,39}}\|)(?:>|\\u003[eE])"
 """A closing tag or a control token in the spellings of JSON."""
 _AT_END = lazy_pattern(rf'(?:{_CLOSER}(?:\s|\\[nrt])*){{1,16}}"')
 _THOUGHT = lazy_pattern(
@@ -331,7 +321,7 @@ def separate_values(call: ToolCall, request: Request | None) -> Change | None:
                 name, id_ = _label(call, found.source, number)
                 if not isinstance(value, dict) or not accepts(_tool(request, name), value):
                     return None
-                key = f"{name} {canonical(value)}"
+                key = f"{name} {faults.canonical(value)}"
                 if key not in seen:
                     seen.add(key)
                     calls.append(Separated(_piece(found.source, number), name, id_))
@@ -402,7 +392,9 @@ def _one_source(call: ToolCall, found: Concatenated, request: Request | None) ->
             start, won = call.start_input.value, deltas.mapping
             if not isinstance(start, dict) or won is None:
                 return None
-            if all(key in won and canonical(won[key]) == canonical(value) for key, value in start.items()):
+            if all(
+                key in won and faults.canonical(won[key]) == faults.canonical(value) for key, value in start.items()
+            ):
                 what = "the deltas, which say all that the start does"
                 return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
             if accepts(_tool(request, call.name), won):
@@ -565,11 +557,11 @@ def _mistyped(given: Json, call: ToolCall, own: Traits) -> str | None:
     if given is None:
         return None
     if own.arguments != "text":
-        return None if isinstance(given, dict) else f"{type_words(given)} instead of an object"
+        return None if isinstance(given, dict) else f"{faults.type_words(given)} instead of an object"
     if isinstance(given, dict):
         return "JSON itself where the API has JSON as text" if own.has_only_strings else None
     if not isinstance(given, str):
-        return f"{type_words(given)} where the API has an object as text"
+        return f"{faults.type_words(given)} where the API has an object as text"
     arguments = Arguments(given)
     if not given.strip() or arguments.mapping is not None:
         return None
@@ -610,6 +602,6 @@ def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
     value: Json = values[0] if len(values) == 1 else given
     if isinstance(value, list):
         return _bound(value, tool) if value else None
-    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in NO_VALUES:
+    if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in faults.NO_VALUES:
         return None
     return bind(tool, value)

@@ -6,16 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_blocks import (
-    Arguments,
-    Keys,
-    calls_of,
-    read_arguments,
-    read_calls,
-    read_enclosed,
-    whole_value,
-)
+from wirelint.dialects import declared, json_blocks, jsontext
+from wirelint.dialects.json_blocks import Arguments, Keys, calls_of, read_arguments, read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import tables
 from wirelint.model import Json
@@ -556,7 +548,7 @@ def _read_harmony_body(reader: Reader, at: int, recipient: str, *, raw: bool) ->
 def _read_harmony_json(reader: Reader, at: int) -> Arguments:
     decoded = reader.json(at)
     if not decoded.failed:
-        value = whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
+        value = json_blocks.whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
         is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
         return Arguments(None if is_text else value, decoded.end, complete=True)
     stop = reader.next(_HARMONY.stop, at)

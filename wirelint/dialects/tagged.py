@@ -171,7 +171,7 @@ def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool 
     if opener is None or opener[1] not in declared.properties_of(tool.schema):
         return False
     start = opener.end()
-    closer = reader.next(re.compile(rf"<\s{{0,3}}/\s{{0,3}}{re.escape(opener[1])}\s{{0,3}}>"), start)
+    closer = reader.next(_closer(opener[1]), start)
     if closer is None:
         body.cut_off(reader.size)
         return True
@@ -418,7 +418,7 @@ def _without_frame(value: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _closer(name: str) -> Pattern:
-    return re.compile(rf"<\s{{0,2}}/\s{{0,2}}{re.escape(name)}\s{{0,2}}>")
+    return re.compile(rf"<\s{{0,3}}/\s{{0,3}}{re.escape(name)}\s{{0,3}}>")
 
 
 # -- keys and values in tags of their own ---------------------------------------------------------------------------------

@@ -23,34 +23,9 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.argument_faults import (
-    Polluted,
-    concatenated,
-    flaw,
-    is_filled,
-    is_normal_end,
-    may_be_polluted,
-    polluted,
-    rewrite,
-    with_strings,
-)
-from wirelint.arguments.argument_repairs import (
-    Change,
-    Everything,
-    KindWatcher,
-    SyntaxWatcher,
-    ValuesWatcher,
-    Watcher,
-    coerce_types,
-    continued,
-    markup_watcher,
-    past_faults,
-    repair_flaw,
-    separate_values,
-    thought_watcher,
-    void_watcher,
-    write_as_text,
-)
+from wirelint.arguments import argument_faults as faults
+from wirelint.arguments import argument_repairs as repairs
+from wirelint.arguments.argument_repairs import Change, Watcher, thought_watcher
 from wirelint.arguments.json_continuation import write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
@@ -269,7 +244,7 @@ class ArgumentRewriter(ABC):
         call = self._calls[event.block] = Call(event, event.name)
         kept = self.keeps_start(event)
         if kept:
-            call.watcher = Everything()
+            call.watcher = repairs.Everything()
         return [*out, *self._pass(event, call, kept=kept)]
 
     def _close(self, event: Close, call: Call | None) -> Iterable[Event]:
@@ -386,7 +361,7 @@ class ArgumentRewriter(ABC):
         if self._last.get(start.choice) != start.block:
             return True  # a cut reply has only its last call cut
         reason = self._reasons.get(start.choice)
-        return not self._failed and (not self.ends_whole or reason is None or is_normal_end(reason))
+        return not self._failed and (not self.ends_whole or reason is None or faults.is_normal_end(reason))
 
     def _tool(self, name: str | None) -> Tool | None:
         request = self._context.exchange.request
@@ -467,34 +442,34 @@ class SeparateValues(ArgumentRewriter):
     """Makes one value of several JSON values, or one call of each."""
 
     ends_whole = False
-    watcher = ValuesWatcher
+    watcher = repairs.ValuesWatcher
 
     def keeps_start(self, start: Start) -> bool:
-        return is_filled(start.input)
+        return faults.is_filled(start.input)
 
     def over_at_close(self, call: Call) -> bool:
         return not call.length or super().over_at_close(call)
 
     def judge(self, call: ToolCall) -> Change | None:
-        return separate_values(call, self._context.exchange.request)
+        return repairs.separate_values(call, self._context.exchange.request)
 
 
 class CompleteJson(ArgumentRewriter):
     """Makes a JSON object of missing or damaged arguments."""
 
-    watcher = SyntaxWatcher
+    watcher = repairs.SyntaxWatcher
 
     def keeps_start(self, start: Start) -> bool:
-        if not is_filled(start.input):
+        if not faults.is_filled(start.input):
             return False
         return self._own.has_only_strings or not isinstance(start.input, dict)
 
     def judge(self, call: ToolCall) -> Change | None:
-        found = flaw(call, self._tool(call.name))
+        found = faults.flaw(call, self._tool(call.name))
         if found is not None:
-            return repair_flaw(call, found, self._tool(call.name))
-        if call.start_input is not None and self._own.has_only_strings and concatenated(call) is None:
-            return write_as_text(call)
+            return repairs.repair_flaw(call, found, self._tool(call.name))
+        if call.start_input is not None and self._own.has_only_strings and faults.concatenated(call) is None:
+            return repairs.write_as_text(call)
         return None
 
 
@@ -503,7 +478,7 @@ class CoerceTypes(ArgumentRewriter):
 
     def watch(self, call: Call) -> Watcher | None:
         tool = self._checked(call.name)
-        return KindWatcher(tool) if tool is not None else None
+        return repairs.KindWatcher(tool) if tool is not None else None
 
     def keeps_start(self, start: Start) -> bool:
         tool = self._checked(start.name)
@@ -513,7 +488,7 @@ class CoerceTypes(ArgumentRewriter):
     def judge(self, call: ToolCall) -> Change | None:
         tool = self._checked(call.name)
         schema = validator(tool)
-        return coerce_types(call, tool, schema) if tool is not None and schema is not None else None
+        return repairs.coerce_types(call, tool, schema) if tool is not None and schema is not None else None
 
     def _checked(self, name: str | None) -> Tool | None:
         """Return the client's tool of a name, if its schema can be checked."""
@@ -525,14 +500,14 @@ class StripMarkup(ArgumentRewriter):
     """Removes native markup that stuck to keys and values."""
 
     phase: ClassVar[float] = 3.2
-    watcher = markup_watcher
+    watcher = repairs.markup_watcher
 
     def keeps_start(self, start: Start) -> bool:
-        return bool(start.input) and may_be_polluted(write(start.input))
+        return bool(start.input) and faults.may_be_polluted(write(start.input))
 
     def judge(self, call: ToolCall) -> Change | None:
         request, tool = self._context.exchange.request, self._tool(call.name)
-        found = polluted(call.arguments.mapping, tool, request) if request is not None else None
+        found = faults.polluted(call.arguments.mapping, tool, request) if request is not None else None
         return unmarked(call, found, tool) if found is not None else None
 
 
@@ -565,9 +540,9 @@ def unthought(call: ToolCall, thoughts: Mapping[tuple[str, str], Thinking], tool
     arguments, text = call.arguments.mapping or {}, call.arguments.text
     rests = {(path, value): _without(value, found) for (path, value), found in thoughts.items()}
     kept = {place: rest for place, rest in rests.items() if rest is not None}
-    cleaned = with_strings(arguments, kept)
+    cleaned = faults.with_strings(arguments, kept)
     changed = {name: value for name, value in cleaned.items() if value != arguments[name]}
-    made = continued(text, cleaned, thought_watcher()) or rewrite(text, changed)
+    made = repairs.continued(text, cleaned, thought_watcher()) or faults.rewrite(text, changed)
     if (
         not changed
         or made is None
@@ -594,11 +569,11 @@ def _without(value: str, found: Thinking) -> str | None:
     return kept if is_pair or all(kept.count(opener) == kept.count(closer) for opener, closer in _BRACKETS) else None
 
 
-def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | None:
+def unmarked(call: ToolCall, found: faults.Polluted, tool: Tool | None) -> Change | None:
     """Return the arguments without markup; None if they do not fit then, or cannot continue the text sent so far."""
     if found.cleaned is None or accepts(tool, found.cleaned) is False:
         return None
-    made = continued(call.arguments.text, found.cleaned, markup_watcher())
+    made = repairs.continued(call.arguments.text, found.cleaned, repairs.markup_watcher())
     if made is None:
         return None
     what = f"{excerpt(found.markup)} from {found.where}"
@@ -608,7 +583,7 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
 def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, concatenated: bool) -> Iterator[Finding]:
     """Yield findings on arguments in the history: on several values in a row, or on all other faults."""
     refused = exchange.status is not None and 400 <= exchange.status < 500
-    for fault in past_faults(exchange, ledger):
+    for fault in repairs.past_faults(exchange, ledger):
         if fault.concatenated is concatenated:
             damaged: Severity = "error" if refused else "info" if fault.nothing else "warning"
             severity: Severity = damaged if fault.layer is None else "warning"
@@ -621,7 +596,7 @@ def fix_history(
     rule: Rule, exchange: Exchange, ledger: Ledger | None, permit: FixPolicy, *, concatenated: bool
 ) -> Iterator[RequestFix]:
     """Yield the fixes of the arguments that `report_history` reports."""
-    for fault in past_faults(exchange, ledger):
+    for fault in repairs.past_faults(exchange, ledger):
         if fault.concatenated is concatenated and fault.edit is not None and permit.allows(rule.code, fault.safety):
             before, after = fault.call.arguments.text, fault.right or ""
             title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(after)}"
@@ -653,9 +628,9 @@ class PolicyRewriter(ArgumentRewriter):
 
     def watch(self, call: Call) -> Watcher | None:
         if call.name is not None and self._has_policy(call.name):
-            return Everything()
+            return repairs.Everything()
         names = self._voidable(call.name)
-        return void_watcher(names) if names else None
+        return repairs.void_watcher(names) if names else None
 
     def keeps_start(self, start: Start) -> bool:
         if start.name is None or self._has_policy(start.name):
@@ -678,7 +653,7 @@ class PolicyRewriter(ArgumentRewriter):
         safety: Safety = "unsafe" if any(fault.safety == "unsafe" for fault in outcome.made) else "safe"
         text, offset = call.arguments.text, 0
         if outcome.blocked is None:
-            changed = rewrite(text, outcome.changes or {})
+            changed = faults.rewrite(text, outcome.changes or {})
             if changed is None:
                 return None
             text, offset = changed.text, changed.offset

@@ -12,14 +12,8 @@ from typing import ClassVar
 
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
-from wirelint.text.fabricated_results import (
-    PAIR_REACH,
-    Invented,
-    cut_marker,
-    ends_call,
-    may_lead_to_marker,
-    next_marker,
-)
+from wirelint.text import fabricated_results
+from wirelint.text.fabricated_results import Invented
 
 _READ = 16
 _SLACK = 1 << 18
@@ -43,7 +37,7 @@ class FabricationDecider(TextDecider):
     @property
     def is_open(self) -> bool:
         """Return True if the text so far ends on a call whose result, in tags of any name, may follow."""
-        return not (self._gone or self.left) and ends_call(self._tail)
+        return not (self._gone or self.left) and fabricated_results.ends_call(self._tail)
 
     def add(self, text: str) -> None:
         block = self.block
@@ -53,7 +47,7 @@ class FabricationDecider(TextDecider):
         else:
             self._text.add(text)
             self._tail += text
-            if self._quiet and not may_lead_to_marker(text):  # the usual case
+            if self._quiet and not fabricated_results.SPARK.search(text):  # the usual case
                 self.let_go()
                 self._trim()
                 return
@@ -75,7 +69,7 @@ class FabricationDecider(TextDecider):
         """Check the markers in the undecided text."""
         block = self.block
         place = max(block.sure - self._base, 0)
-        while (found := next_marker(self._tail, place)) is not None:
+        while (found := fabricated_results.next_marker(self._tail, place)) is not None:
             start, end = found
             if not self._tail[end:].strip() and not final:
                 block.sure = max(block.sure, self._base + start)
@@ -89,14 +83,14 @@ class FabricationDecider(TextDecider):
             if self.left:
                 return
             place = end
-        block.sure = block.length - (0 if final else cut_marker(self._tail))
+        block.sure = block.length - (0 if final else fabricated_results.cut_marker(self._tail))
         self._trim()
 
     def _trim(self) -> None:
         # Keep the line in which undecided text begins: a marker depends on its place in the line, or on a call before it.
         sure = self.block.sure - self._base
         line = self._tail.rfind("\n", 0, max(sure, 0)) + 1
-        keep = max(min(line - 1, sure - PAIR_REACH), sure - _CONTEXT, 0)
+        keep = max(min(line - 1, sure - fabricated_results.PAIR_REACH), sure - _CONTEXT, 0)
         self._base += keep
         self._tail = self._tail[keep:]
 

@@ -23,9 +23,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import orjson
-
 from wirelint.apis.traits import history_of, is_raw, is_signed, traits
+from wirelint.arguments.json_continuation import write
 from wirelint.dialects.reader import NativeCall
 from wirelint.dialects.scan import find, may_hold_markup
 from wirelint.fix import Edit
@@ -283,7 +282,7 @@ def _called(api: str, call: NativeCall, id_: str | None) -> Json:
             return {"functionCall": {**known, "name": name, "args": arguments}}
         case "ollama.chat":
             return {**known, "function": {"name": name, "arguments": arguments}}
-    written = orjson.dumps(arguments).decode()
+    written = write(arguments)
     if api == "openai.responses":
         return {"type": "function_call", "call_id": id_, "name": name, "arguments": written}
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": written}}

@@ -23,31 +23,11 @@ from wirelint.events import Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
+from wirelint.text import thinking
 from wirelint.text.asking import instructions_hold
 from wirelint.text.markup import call_spans
 from wirelint.text.quoting import may_become_mention
-from wirelint.text.thinking import (
-    ANSWER_CLOSER,
-    ANSWER_OPENER,
-    ANY_TAG,
-    CUT_TAG,
-    CUT_TOKEN,
-    LONE_CLOSER,
-    LONGEST_TAG,
-    MAY_OPEN,
-    NATIVE,
-    NATIVE_OPENER,
-    PLACE,
-    Tag,
-    Thinking,
-    beginning,
-    ends_residue,
-    find,
-    may_hold_thinking,
-    openers_at,
-    repeated,
-    residue_head,
-)
+from wirelint.text.thinking import Tag, Thinking
 
 Applies = Callable[[Thinking, bool], bool]
 """Return True if the rule reports a thought, given whether the candidate has a reasoning part."""
@@ -164,24 +144,26 @@ class ThoughtDecider(TextDecider):
     def _is_calm(self, text: str) -> bool:
         """Return True if no tag can be complete in a delta, or begin at its end."""
         window = self._window(text)
-        if not MAY_OPEN.search(window):
+        if not thinking.MAY_OPEN.search(window):
             return True
         if self._answer == "open":
             return False
-        return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - LONGEST_TAG, 0))
+        return not thinking.may_hold_thinking(window) and not thinking.CUT_TAG.search(
+            window, max(len(window) - thinking.LONGEST_TAG, 0)
+        )
 
     def _may_end(self, text: str) -> bool:
         window = self._window(text)
         if self._lone:
-            return LONE_CLOSER.search(window) is not None
+            return thinking.LONE_CLOSER.search(window) is not None
         if self._tag is None:
-            return ends_residue(window[-len(text) - 64 :])
+            return thinking.ends_residue(window[-len(text) - 64 :])
         return self._tag.closer.search(window) is not None
 
     def _find(self, text: str) -> Thinking | None:
-        if not may_hold_thinking(text):
+        if not thinking.may_hold_thinking(text):
             return None
-        return find(text, self._ends_of_calls(text))
+        return thinking.find(text, self._ends_of_calls(text))
 
     def _ends_of_calls(self, text: str) -> Iterator[int]:
         """Yield the offsets at which calls end in the buffer's text. One search serves all thoughts of a text."""
@@ -232,7 +214,11 @@ class ThoughtDecider(TextDecider):
         found = self._find(text)
         self._awaits_more = False
         goes_on = (
-            self.streamed and not final and found is not None and found.evidence == "residue" and not ends_residue(text)
+            self.streamed
+            and not final
+            and found is not None
+            and found.evidence == "residue"
+            and not thinking.ends_residue(text)
         )
         if found is not None and found.whole and not goes_on and self._applies(found):
             if not self._may_be_answer(found):
@@ -247,8 +233,8 @@ class ThoughtDecider(TextDecider):
             self._state = "text"
             self._drop_closer(text, found)
             return None
-        start = beginning(text)
-        opened = next(openers_at(text, start), None)
+        start = thinking.beginning(text)
+        opened = next(thinking.openers_at(text, start), None)
         if opened is not None:
             tag, end = opened[0], opened[1].end()
             thought = found or Thinking(tag.name, "opened", start, len(text), (end, len(text)), False, tag.native)
@@ -279,11 +265,13 @@ class ThoughtDecider(TextDecider):
         rest = len(text) - start
         if not rest:
             return True
-        if rest <= LONGEST_TAG and (is_cut(ANY_TAG, text, start) or CUT_TOKEN.match(text, start)):
+        if rest <= thinking.LONGEST_TAG and (
+            is_cut(thinking.ANY_TAG, text, start) or thinking.CUT_TOKEN.match(text, start)
+        ):
             return True
         if text[:start].strip() and any(role.startswith(text[start:]) for role in _ROLES):
             return True
-        head = residue_head(text, start, self._mover.context.exchange.model)
+        head = thinking.residue_head(text, start, self._mover.context.exchange.model)
         if head:
             self._tag, self._from, self._state = None, start, "pair"
         return head is not False
@@ -291,8 +279,8 @@ class ThoughtDecider(TextDecider):
     def _awaits_answer(self, *, final: bool) -> bool:
         """Remove a tag around the answer right after a thought. Return True if the rest of a tag may still arrive."""
         text = self._buffer.text()
-        opener = ANSWER_OPENER.match(text)
-        if opener is not None or (text and (final or not is_cut(ANSWER_OPENER, text))):
+        opener = thinking.ANSWER_OPENER.match(text)
+        if opener is not None or (text and (final or not is_cut(thinking.ANSWER_OPENER, text))):
             self._answer = "none"
         closer = opener[0].replace("<", "</") if opener is not None else ""
         if opener is not None and not instructions_hold(self._mover.request, opener[0], closer):
@@ -315,7 +303,7 @@ class ThoughtDecider(TextDecider):
         place = None
         if self._answer == "open" and self._state == "text":
             text = self._buffer.text()
-            closer = ANSWER_CLOSER.search(text, self._sought)
+            closer = thinking.ANSWER_CLOSER.search(text, self._sought)
             if closer is not None:
                 self._answer = "none"
                 inner = self._find(text)
@@ -323,7 +311,7 @@ class ThoughtDecider(TextDecider):
                     self._take_out(closer.start(), closer.end())
             elif not final:
                 self._sought = max(len(text) - _LONGEST_ANSWER_TAG, 0)
-                place = cut_at(ANSWER_CLOSER, text, self._sought)
+                place = cut_at(thinking.ANSWER_CLOSER, text, self._sought)
         waits = self._watch_thoughts(final=final)
         return min((one for one in (place, waits) if one is not None), default=None)
 
@@ -349,9 +337,9 @@ class ThoughtDecider(TextDecider):
             elif found is not None:
                 self._drop_closer(text, found)
             return None
-        for mark in MAY_OPEN.finditer(text, self._checked):
-            place, short = mark.start(), len(text) - mark.start() <= LONGEST_TAG
-            if not self._ended and (closer := LONE_CLOSER.match(text, place)) is not None:
+        for mark in thinking.MAY_OPEN.finditer(text, self._checked):
+            place, short = mark.start(), len(text) - mark.start() <= thinking.LONGEST_TAG
+            if not self._ended and (closer := thinking.LONE_CLOSER.match(text, place)) is not None:
                 if may_become_mention(text, place, closer.end()):
                     self._checked = place
                     return place
@@ -359,15 +347,15 @@ class ThoughtDecider(TextDecider):
                 if found is not None and found.end == closer.end() and self._drop_closer(text, found):
                     return self._watch_thoughts(final=False)
                 self._ended = True  # only the first one counts
-            elif not self._ended and short and is_cut(LONE_CLOSER, text, place):
+            elif not self._ended and short and is_cut(thinking.LONE_CLOSER, text, place):
                 self._checked = place
                 return place
-            if not PLACE.search(text, max(place - 64, 0), place):
+            if not thinking.PLACE.search(text, max(place - 64, 0), place):
                 continue
-            if NATIVE_OPENER.match(text, place):
-                self._wait_for(next(tag for tag in NATIVE if tag.opener.match(text, place)), place)
+            if thinking.NATIVE_OPENER.match(text, place):
+                self._wait_for(next(tag for tag in thinking.NATIVE if tag.opener.match(text, place)), place)
                 return self._watch_thoughts(final=False)
-            if short and is_cut(NATIVE_OPENER, text, place):
+            if short and is_cut(thinking.NATIVE_OPENER, text, place):
                 self._checked = place
                 return place
         self._checked = len(text)
@@ -377,7 +365,7 @@ class ThoughtDecider(TextDecider):
         """Remove a lone closing tag whose thought stays in the text. Return True if one was removed."""
         if self._ended or found.evidence != "closed" or not self._applies(found):
             return False
-        closer = LONE_CLOSER.search(text, found.body[1])
+        closer = thinking.LONE_CLOSER.search(text, found.body[1])
         if closer is None or closer.start() + self._shift < self.block.sure:
             return False
         self._drops += 1
@@ -402,7 +390,7 @@ class ThoughtDecider(TextDecider):
     def _may_be_mention(self, found: Thinking) -> bool:
         """Return True if later text may show that a lone closing tag is a mention."""
         text = self._buffer.text()
-        closer = LONE_CLOSER.search(text, found.body[1]) if found.evidence == "closed" else None
+        closer = thinking.LONE_CLOSER.search(text, found.body[1]) if found.evidence == "closed" else None
         return closer is not None and may_become_mention(text, *closer.span())
 
     def _may_be_answer(self, found: Thinking) -> bool:
@@ -416,9 +404,9 @@ class ThoughtDecider(TextDecider):
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought has arrived."""
         if self._lone:
-            return LONE_CLOSER.search(text) is not None
+            return thinking.LONE_CLOSER.search(text) is not None
         if self._tag is None:
-            return ends_residue(text[self._from :])
+            return thinking.ends_residue(text[self._from :])
         opener = self._tag.opener.match(text, self._from)
         return opener is None or self._tag.closer.search(text, opener.end()) is not None
 
@@ -433,7 +421,7 @@ class ThoughtDecider(TextDecider):
         body = text[slice(*found.body)]
         lead = found.body[0] + len(body) - len(body.lstrip())
         head, rest = text[: found.start], text[found.end :]
-        leads = found.start == beginning(text) or not head.strip()  # only the header of a turn may precede it
+        leads = found.start == thinking.beginning(text) or not head.strip()  # only the header of a turn may precede it
         first = 0 if leads else found.start
         swallow = leads or head[-1].isspace()
         after = found.end + (len(rest) - len(rest.lstrip()) if swallow else 0)
@@ -480,7 +468,7 @@ class ThoughtDecider(TextDecider):
         window = self._tail + text
         if self._leading:
             gone = len(window) - len(window.lstrip())
-            if end := repeated(window[gone:], tag, 0):  # `<think><think>`
+            if end := thinking.repeated(window[gone:], tag, 0):  # `<think><think>`
                 gone += end + len(window[gone + end :]) - len(window[gone + end :].lstrip())
             block.cut(block.sure, block.sure + gone)
             block.sure += gone
@@ -505,7 +493,7 @@ class ThoughtDecider(TextDecider):
                 self._keep(rest)
             self._decide(final=final)
             return
-        cut = None if final else cut_at(tag.closer, window, max(len(window) - LONGEST_TAG, 0))
+        cut = None if final else cut_at(tag.closer, window, max(len(window) - thinking.LONGEST_TAG, 0))
         cut = len(window) if cut is None else cut
         self._think(window[:cut])
         self._tail = window[cut:]

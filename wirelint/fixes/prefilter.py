@@ -184,10 +184,8 @@ def _beginnings() -> tuple[re.Pattern[str], tuple[str, ...]]:
     return re.compile(_openers(literals, words, glued)), (*lines, *LINE_HEADS)
 
 
-@lru_cache(maxsize=64)
-def prefilter_for(names: frozenset[str]) -> Prefilter:
-    """Return the prefilter for requests that declare tools of certain names."""
-    return Prefilter(names)
+prefilter_for = lru_cache(maxsize=64)(Prefilter)
+"""Return the prefilter for requests that declare tools of certain names."""
 
 
 def in_line(text: str, before: bool) -> bool:

@@ -37,18 +37,8 @@ from wirelint.fixes.calls import make_call
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.text import markup
 from wirelint.text.escaping import amount
-from wirelint.text.markup import (
-    MOST_MASKED,
-    OWN_FENCE,
-    Said,
-    are_among,
-    complete_at,
-    judge,
-    masked,
-    may_quote,
-    siblings,
-)
 from wirelint.text.quoting import is_quoted, is_unread
 
 PUT_BACK = "markup beside structured calls came back as text, at the end of what was already sent"
@@ -88,14 +78,14 @@ class Quotation(TextBuffer):
         self._quotes = False
         self._parsed = self._parsed_size = 0
         self._fenced_from = -1
-        self._maskable = MOST_MASKED
+        self._maskable = markup.MOST_MASKED
 
     def mask(self, start: int, end: int) -> None:
         """Mask a leak, so that quotation marks in it do not count for later text."""
         so_far = self.text()
-        if self._maskable and may_quote(so_far, start, end):
+        if self._maskable and markup.may_quote(so_far, start, end):
             self._maskable -= 1
-            self.replace(masked(so_far, start, end))
+            self.replace(markup.masked(so_far, start, end))
 
     def is_quoted(self, offset: int) -> bool:
         """Return True if the text at an offset is quoted, by the text so far. An open fence is parsed once."""
@@ -108,7 +98,7 @@ class Quotation(TextBuffer):
         if start is None or is_unread(so_far, offset):
             return True
         shown = so_far[start:]
-        if OWN_FENCE.match(so_far, offset):  # the leak begins a fence, which does not quote it
+        if markup.OWN_FENCE.match(so_far, offset):  # the leak begins a fence, which does not quote it
             shown = f"{so_far[start:offset]}x"
         if not is_quoted(shown, offset - start, offset - start + 1):
             return False
@@ -364,7 +354,7 @@ class MarkupDecider(TextDecider):
         blocks = tuple(block for block in seen.blocks if block.start < end)
         seen = seen if seen.open is not None and seen.open < end else Look(blocks)
         self._complete = self._open = False
-        runs = list(siblings(text, seen.blocks))
+        runs = list(markup.siblings(text, seen.blocks))
         for run in runs:
             last = run is runs[-1]
             if final and last and self._park(run, text):
@@ -437,9 +427,9 @@ class MarkupDecider(TextDecider):
         so_far, origin = self._quotation.text(), self._quotation.readable_from(base + start)
         if origin is None:
             return end
-        self._fences += OWN_FENCE.match(text, start) is not None
-        if self._fences > MOST_MASKED:
-            promoter.warn(f"more than {MOST_MASKED} calls in fences in one text; the rest was left unchanged")
+        self._fences += markup.OWN_FENCE.match(text, start) is not None
+        if self._fences > markup.MOST_MASKED:
+            promoter.warn(f"more than {markup.MOST_MASKED} calls in fences in one text; the rest was left unchanged")
             return end
         moved = base - origin
         placed = tuple(one._replace(start=one.start + moved, end=one.end + moved) for one in run)
@@ -448,7 +438,7 @@ class MarkupDecider(TextDecider):
         parts: tuple[Part, ...] = (part, *structured)
         if isinstance(part, Reasoning) and block.choice in promoter.spoken:
             parts = (*parts, Text("…", ""))
-        leak = judge(self._request, Choice(block.choice, parts, None, ""), part, placed)
+        leak = markup.judge(self._request, Choice(block.choice, parts, None, ""), part, placed)
         if leak is not None:
             self._quotation.mask(base + start, base + end)
         if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
@@ -478,11 +468,11 @@ class MarkupDecider(TextDecider):
             return False
         if self.streamed and self._why != "stop":
             return {call.name for call in calls} <= {call.name for call in structured}
-        return are_among(calls, structured)
+        return markup.are_among(calls, structured)
 
 
-def _part(start: Start, text: str) -> Said:
-    made: dict[str, Callable[[str, str], Said]] = {"reasoning": Reasoning, "refusal": Refusal}
+def _part(start: Start, text: str) -> markup.Said:
+    made: dict[str, Callable[[str, str], markup.Said]] = {"reasoning": Reasoning, "refusal": Refusal}
     return made.get(start.kind, Text)(text, start.pointer)
 
 
@@ -614,11 +604,11 @@ class MarkupPromoter(TextRewriter):
     def _completes(self, cut: _Cut) -> bool:
         """Return True if the next text completes the call, and the whole can be promoted."""
         text, choice = cut.before + cut.text, cut.block.choice
-        block = complete_at(text, cut.place, self.request.tools) if cut.number is not None else None
+        block = markup.complete_at(text, cut.place, self.request.tools) if cut.number is not None else None
         if block is None:
             return False
         part = _part(cut.block.start, text)
-        leak = judge(self.request, Choice(choice, (part, *self.calls(choice)), None, ""), part, (block,))
+        leak = markup.judge(self.request, Choice(choice, (part, *self.calls(choice)), None, ""), part, (block,))
         return leak is not None and leak.promotable
 
     def _continue(self, *, joins: bool) -> Iterable[Event]:
@@ -674,7 +664,7 @@ class MarkupPromoter(TextRewriter):
         structured = self.calls(candidate.number)
         if structured or not promotions:
             for promotion in promotions:
-                if are_among(promotion.calls, structured):
+                if markup.are_among(promotion.calls, structured):
                     self._record(promotion, "dropped the markup of", "")
                 elif promotion.place <= self.context.over.get(promotion.block.number, promotion.place):
                     if self.context.streamed:

@@ -17,7 +17,8 @@ from wirelint.fix import RewriteContext
 from wirelint.fixes.promote_markup import open_code
 from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.model import Request
-from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, cut_token_length, find, may_hold_token
+from wirelint.text import control_tokens
+from wirelint.text.control_tokens import Framing, Occurrence, cut_token_length, end_of_lead, find, may_hold_token
 from wirelint.text.escaping import listed
 from wirelint.text.framing import Framer, Remedy, certain_lead, remedy
 from wirelint.text.quoting import may_become_mention
@@ -70,7 +71,7 @@ class TokenDecider(TextDecider):
 
     def pause(self, why: Pause) -> None:
         text = self._buffer.text() if self._state == "start" and why == "close" else ""
-        if text.strip() and not text[_lead(text, find(text)) :].strip():
+        if text.strip() and not text[end_of_lead(text, find(text)) :].strip():
             return  # only tokens so far: a call after them shows that no text was intended
         if self._state != "cut":
             self._state = "cut" if self._finish() else "text"
@@ -108,7 +109,7 @@ class TokenDecider(TextDecider):
             self._state = "text"
             return None
         tokens = find(text)
-        end = _lead(text, tokens)
+        end = end_of_lead(text, tokens)
         rest = text[end:].lstrip()
         if not rest or cut_token_length(rest) or (tokens and end and not _DECISIVE.match(text, end) and len(rest) < 32):
             return 0
@@ -260,22 +261,12 @@ class TokenDecider(TextDecider):
         self._stripper.record(self.block, title, event=event, before=before.strip(), safety=safety)
 
 
-def _lead(text: str, tokens: tuple[Occurrence, ...]) -> int:
-    """Return the end of the tokens at the beginning of a text."""
-    end = 0
-    for token in tokens:
-        if text[end : token.start].strip():
-            break
-        end = token.end
-    return end
-
-
 def _is_last(text: str, end: int) -> bool:
     """Return True if only tokens and white space follow so far."""
     rest = text[end:].strip()
     if not rest or cut_token_length(rest) > 0:
         return True
-    return rest[0] in TOKEN_FIRSTS and _lead(rest, find(rest)) >= len(rest)
+    return rest[0] in control_tokens.TOKEN_FIRSTS and end_of_lead(rest, find(rest)) >= len(rest)
 
 
 def named(tokens: tuple[Occurrence, ...]) -> str:

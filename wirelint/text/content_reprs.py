@@ -32,9 +32,9 @@ _WORDS_READ: dict[str, Json] = {"true": True, "True": True, "false": False, "Fal
 class LiteralReader(TolerantReader):
     """Reader of a literal as programs print it: Python's `repr`, JSON, and constructors with named arguments.
 
-    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`. Afterwards,
-    `position` is the offset after the literal and `failed` is True if there was none. `pythonic`: the literal has a
-    notation that Python has and JSON has not.
+    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`, numbers as floats,
+    since no caller uses them. Afterwards, `position` is the offset after the literal and `failed` is True if there was
+    none. `pythonic`: the literal has a notation that Python has and JSON has not.
     """
 
     strings: ClassVar = {
@@ -46,16 +46,6 @@ class LiteralReader(TolerantReader):
         super().__init__(text, position)
         self.failed = False
         self.pythonic = False
-
-    def read(self) -> Json:
-        """Return the value, or None (see `failed`). Numbers are read as floats, since no caller uses them."""
-        try:
-            value = self.value()
-        except ValueError:
-            self.failed = True
-            return None
-        self.failed = self.missing > 0
-        return None if self.failed else value
 
     def read_items(self) -> Iterator[Json]:
         """Yield the items of the list that begins here, one by one, or the only value if there is no list.
@@ -168,7 +158,7 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
         at = ruby.end()
         words: list[str] = []
         while part := _PHRASES["ruby_part"].match(text, at):
-            said = LiteralReader(part[1]).read()
+            said = next(LiteralReader(part[1]).read_items(), None)
             words.append(said if isinstance(said, str) else part[1][1:-1])
             at = part.end()
             if seam := _RUBY_SEAM.match(text, at):
@@ -188,8 +178,8 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
 
 def _read_printed(text: str) -> tuple[str | None, Foreign] | None:
     reader = LiteralReader(text, len("content="))
-    said = reader.read()
-    if reader.failed or not isinstance(said, str) or _PRINTED_REST.match(text, reader.position) is None:
+    said = next(reader.read_items(), None)
+    if not isinstance(said, str) or _PRINTED_REST.match(text, reader.position) is None:
         return None
     return said if "tool_calls=[{" not in text[reader.position :] else None, "Python"
 

@@ -239,17 +239,23 @@ def _search_cut(shadow: str) -> re.Match[str] | None:
     return cut if known else None
 
 
-def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
-    leading, trailing = 0, len(text)
+def end_of_lead(text: str, tokens: tuple[Occurrence, ...]) -> int:
+    """Return the end of the tokens at the beginning of a text."""
+    end = 0
     for token in tokens:
-        if text[leading : token.start].strip():
+        if text[end : token.start].strip():
             break
-        leading = token.end
+        end = token.end
+    return end
+
+
+def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
+    trailing = len(text)
     for token in reversed(tokens):
         if text[token.end : trailing].strip():
             break
         trailing = token.start
-    return leading, trailing
+    return end_of_lead(text, tokens), trailing
 
 
 class _Row:

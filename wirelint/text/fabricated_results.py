@@ -148,7 +148,8 @@ _CUT_HEADS = "|".join(sorted({head[:size] for head in LINE_HEADS for size in ran
 _CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
-_SPARK = re.compile(r"[<\[\]\n]")
+SPARK = re.compile(r"[<\[\]\n]")
+"""Characters without which no marker begins in a text that continues a line."""
 _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
@@ -165,11 +166,6 @@ def next_marker(text: str, start: int) -> tuple[int, int] | None:
 def ends_call(text: str) -> bool:
     """Return True if a text ends on JSON in tags, whole or cut off, so that a made-up result may follow."""
     return _CUT_CALL.search(text, max(len(text) - PAIR_REACH, 0)) is not None
-
-
-def may_lead_to_marker(text: str) -> bool:
-    """Return True if a marker may begin in a text that continues a line; False for nearly all text."""
-    return _SPARK.search(text) is not None
 
 
 def cut_marker(text: str) -> int:
