@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 from tests.dialects.writers import JSON_WRITERS, SOUP, TEXT_WRITERS
 from tests.selection import in_batches, is_complete, rotated, sampled
 from tests.tables import tables
-from wirelint.dialects import scan
-from wirelint.dialects.reader import Block, Reader, views
+from wirelint.dialects import openers, scan
+from wirelint.dialects.jsontext import Decoded
+from wirelint.dialects.openers import Search
+from wirelint.dialects.reader import Block, Match, Pattern, Reader, views
 from wirelint.dialects.scan import find, held_suffix, is_damaged, look, may_hold_markup, next_opener
 from wirelint.model import Json, Tool
 
@@ -252,7 +254,8 @@ DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "
 
 
 @pytest.mark.parametrize("case", sampled(list(UNITS), 16))
-def test_work_is_linear(case: str) -> None:
+def test_work_is_linear(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openers, "Search", CountingSearch)
     unit = UNITS[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
         tools = (Tool("x", "/tools/0", schema={"properties": {"y": {"type": "string"}}}),) if declared else ()
@@ -261,11 +264,61 @@ def test_work_is_linear(case: str) -> None:
         assert large <= 60 * 20_000, (end, declared)
 
 
+class CountingReader(Reader):
+    """A reader that counts the characters it reads."""
+
+    work = 0
+
+    def match(self, pattern: Pattern, position: int) -> Match | None:
+        return self._counted(super().match(pattern, position), position)
+
+    def certain(self, pattern: Pattern, position: int) -> Match | None:
+        return self._counted(super().certain(pattern, position), position)
+
+    def _counted(self, found: Match | None, position: int) -> Match | None:
+        self.work += found.end() - position if found is not None else 0
+        return found
+
+    def seek(self, pattern: Pattern, position: int) -> Match | None:
+        known = self._found.get(pattern)
+        found = super().seek(pattern, position)
+        if self._found[pattern] is not known:
+            self.sought(found, position)
+        return found
+
+    def sought(self, found: Match | None, position: int) -> None:
+        self.work += (found.start() if found is not None else self.size) - position + 1
+
+    def space(self, position: int) -> int:
+        end = super().space(position)
+        self.work += end - position + 1
+        return end
+
+    def json(self, position: int) -> Decoded:
+        decoded = super().json(position)
+        self.work += decoded.end - position + 1
+        return decoded
+
+    def repair(self, start: int, end: int) -> Decoded | None:
+        self.work += end - start + 1
+        return super().repair(start, end)
+
+
+class CountingSearch(Search):
+    """The search for openers, counted by its reader."""
+
+    def _find(self, group: Any, position: int) -> Match | None:
+        found = super()._find(group, position)
+        assert isinstance(self._reader, CountingReader)
+        self._reader.sought(found, position)
+        return found
+
+
 def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
     """Return the characters read in all views."""
     total = 0
     for view in views(unit * (size // len(unit)) + end):
-        reader = Reader(view, tools)
+        reader = CountingReader(view, tools)
         scan._read_view(reader, 0)
         total += reader.work
     return total

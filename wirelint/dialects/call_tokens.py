@@ -239,7 +239,6 @@ def read_kimi(reader: Reader, position: int) -> Reading:
             return None
         section.end = token.start()
         while here := reader.follow(_K2.token, section.end):
-            reader.work += len(here[0])
             section.end = here.end()
             match _kind(here):
                 case "begin":

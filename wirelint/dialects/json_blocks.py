@@ -183,9 +183,7 @@ def read_enclosed(
 
 def close(reader: Reader, found: JsonCalls, closer: Pattern) -> None:
     """Read the closer after the calls, past surplus brackets and the end of a fence."""
-    at = reader.after(_SURPLUS, found.end)
-    reader.work += at - found.end
-    ending = reader.match(closer, reader.after(_FENCE_END, at))
+    ending = reader.match(closer, reader.after(_FENCE_END, reader.after(_SURPLUS, found.end)))
     if ending is not None:
         found.end, found.closed = ending.end(), True
 

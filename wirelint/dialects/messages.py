@@ -421,7 +421,6 @@ def _follows_observation(reader: Reader, position: int) -> bool:
     if first is None:
         found = _REACT.observation.search(reader.shadow)
         first = reader.dead["react"] = found.start() if found is not None else reader.size
-        reader.work += first
     return first < position
 
 

@@ -347,7 +347,6 @@ class Search:
             while before is not None and before.end() < position:
                 before = group.before.search(text, before.start() + 1)
             match = group.pattern.match(text, before.end()) if before is not None else None
-        self._reader.work += (match.start() if match is not None else len(text)) - position + 1
         return match
 
 

@@ -585,7 +585,6 @@ class _Values:
         string = self.reader.match(STRING, at)
         if string is None:
             raise _CutError
-        self.reader.work += string.end() - at
         written = self.reader.value(at, string.end())
         for read in (jsontext.loads, literal):
             try:

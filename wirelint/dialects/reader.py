@@ -3,7 +3,7 @@ r"""The reader of one view of a text, with the declared tools, and the calls and
 Theory of operation. Text may hold any number of openers without markup after them, so a reader must never look far
 ahead twice over one stretch. Three means ensure this: `next` remembers the next occurrence of a pattern (or that there
 is none), JSON is read in growing windows, and a family that gives up after reading on marks the stretch as `dead` for
-further attempts. `work` counts the characters read, so that tests can check the bound.
+further attempts.
 
 This code also reads a stream before its text is over. `open` then says, after a family has read, whether the result
 may change as more text comes: every look that reaches the end of the text sets it. So a family looks at the text through
@@ -126,7 +126,6 @@ class Reader:
         self.open = False
         self.strangers = False
         self.floor = 0
-        self.work = 0
         self.dead: dict[object, int] = {}
         self._found: dict[Pattern, tuple[int, Match | None]] = {}
         self._names: dict[str, str] = {}
@@ -145,9 +144,8 @@ class Reader:
     def certain(self, pattern: Pattern, position: int) -> Match | None:
         """Return the match of a pattern that ends in a delimiter, so that no later text can change a match."""
         match = pattern.match(self.shadow, position)
-        if match is not None:
-            self.work += match.end() - position
-            self.open = self.open or (match.end() == self.size and not self.over)
+        if match is not None and match.end() == self.size:
+            self.open = self.open or not self.over
         return match
 
     def next(self, pattern: Pattern, position: int) -> Match | None:
@@ -171,7 +169,6 @@ class Reader:
         if known is not None and known[0] <= position and (known[1] is None or known[1].start() >= position):
             return known[1]
         match = pattern.search(self.shadow, position)
-        self.work += (match.start() if match else self.size) - position + 1
         self._found[pattern] = (position, match)
         return match
 
@@ -212,9 +209,7 @@ class Reader:
 
     def concludes(self, position: int) -> bool:
         """Return True if only white space and control tokens follow a position."""
-        end = self.after(CONTROL, position)
-        self.work += end - position + 1
-        return self.ended(end)
+        return self.ended(self.after(CONTROL, position))
 
     def is_whole(self, start: int, end: int) -> bool:
         """Return True if a stretch is the whole message, except for white space, control tokens and reasoning before it."""
@@ -224,15 +219,12 @@ class Reader:
         """Return the offset after white space."""
         match = _SPACE.match(self.shadow, position)
         end = match.end() if match else position
-        self.work += end - position + 1
-        if end == self.size:
-            self.open = self.open or not self.over
+        self.ended(end)
         return end
 
     def json(self, position: int) -> Decoded:
         """Decode the JSON value at a position; `failed` if there is none, or if it is not whole."""
         decoded = jsontext.decode_at(self.view.text, position)
-        self.work += decoded.end - position + 1
         if not self.over and decoded.end >= self.size and (decoded.failed or self.shadow[-1:] not in '}]"'):
             self.open = True
         if decoded.failed or not self.view.starts or self.view.decoded:
@@ -243,7 +235,6 @@ class Reader:
 
     def repair(self, start: int, end: int) -> Decoded | None:
         """Read the damaged JSON value between two offsets."""
-        self.work += end - start + 1
         self.ended(end)
         text = self.view.text[start:end]
         if _ESCAPED_JSON.match(text) and not (plain := jsontext.decode_at(html.unescape(text), 0)).failed:

@@ -486,10 +486,10 @@ def _read_pair_call(reader: Reader, position: int, grammar: Table, run: _Run) ->
 def _read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -> _Run:
     """Read the calls at a position, and the closing tag of their wrapper."""
     run = _Run(position)
-    while opener := reader.match(grammar.call, _skip_space(reader, run.end)):
+    while opener := reader.match(grammar.call, reader.after(_SPACE, run.end)):
         if not _read_pair_call(reader, opener.end(), grammar, run):
             break
-    at = _skip_space(reader, run.end)
+    at = reader.after(_SPACE, run.end)
     if run.calls and (closer := reader.match(grammar.outer, at) or (wrapped and reader.match(grammar.cut_closer, at))):
         run.end = closer.end()
     return run
@@ -509,7 +509,7 @@ def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) ->
     """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
     if position < reader.dead.get(grammar.head, 0):
         return False
-    at = _skip_space(reader, end)
+    at = reader.after(_SPACE, end)
     head = reader.match(grammar.head, at)
     if (head is None or not head["opened"]) and reader.char(at) != "{":
         return False
@@ -533,15 +533,9 @@ def _read_pairs(reader: Reader, position: int, grammar: Table, tool: Tool | None
     return body
 
 
-def _skip_space(reader: Reader, at: int) -> int:
-    end = reader.after(_SPACE, at)
-    reader.work += end - at
-    return end
-
-
 def _skip(reader: Reader, grammar: Table, body: Body) -> int:
     """Return the offset after separators and stray closers."""
-    while stray := reader.match(grammar.stray, at := _skip_space(reader, body.end)):
+    while stray := reader.match(grammar.stray, at := reader.after(_SPACE, body.end)):
         body.end = stray.end()
     return at
 
