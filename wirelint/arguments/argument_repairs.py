@@ -422,7 +422,6 @@ def repair_flaw(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None
 
 
 def write_as_text(call: ToolCall) -> Change:
-    """Return JSON arguments as text."""
     return Change(call.arguments.text, "safe", "write them as text", "wrote the arguments as text")
 
 

@@ -99,12 +99,10 @@ class Scanner:
 
     @property
     def complete(self) -> bool:
-        """Return True if a value has ended."""
         return self.closed is not None
 
     @property
     def is_object(self) -> bool:
-        """Return True if the text is one JSON object."""
         return self.closed is not None and self.second is None and self.top == "{"
 
     @property

@@ -277,7 +277,6 @@ class KnownText:
 
     @cached_property
     def of_users(self) -> str:
-        """Words of users and tools."""
         return _joined(message for message in self._request.messages if message.role in ("user", "tool"))
 
     @cached_property

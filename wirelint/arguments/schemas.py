@@ -57,8 +57,6 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 class Validator:
-    """A compiled schema of tool arguments."""
-
     __slots__ = ("_compiled",)
 
     def __init__(self, compiled: jsonschema_rs.Validator) -> None:
@@ -297,7 +295,6 @@ _SCHEMA_PLACES_DEEPEST = 8
 
 
 def kinds(schema: Json, root: Json, depth: int = 0) -> frozenset[str]:
-    """Return the kinds of values that a schema allows."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return ANY
     declared = schema.get("type")

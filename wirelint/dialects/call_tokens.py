@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from wirelint.dialects import declared, json_blocks, jsontext
+from wirelint.dialects import declared, jsontext
 from wirelint.dialects.json_blocks import Arguments, Keys, calls_of, read_arguments, read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import tables
@@ -180,11 +180,9 @@ def read_internlm(reader: Reader, position: int) -> Reading:
         elif fenced is not None:
             end = start + fenced.end()
         code = code[: fenced.start()] if fenced is not None else code.rstrip()
-        tool = reader.tool("interpreter")
-        parameters = list(declared.properties_of(tool.schema)) if tool is not None else []
-        key = parameters[0] if len(parameters) == 1 else "code"
+        arguments = declared.code_arguments(reader.tool("interpreter"), code)
         # Without the end token a fence shows that nothing is missing.
-        call = reader.call("interpreter", {key: code}, complete=closed or fenced is not None)
+        call = reader.call("interpreter", arguments, complete=closed or fenced is not None)
         return reader.block("internlm2", opener.start(), end, (call,))
     found = read_enclosed(reader, reader.past(opener.end(), _INTERNLM.fence), _INTERNLM.closer, (_INTERNLM.starter,))
     if found is not None:
@@ -547,7 +545,7 @@ def _read_harmony_body(reader: Reader, at: int, recipient: str, *, raw: bool) ->
 def _read_harmony_json(reader: Reader, at: int) -> Arguments:
     decoded = reader.json(at)
     if not decoded.failed:
-        value = json_blocks.whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
+        value = jsontext.whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
         is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
         return Arguments(None if is_text else value, decoded.end, complete=True)
     stop = reader.next(_HARMONY.stop, at)
@@ -555,7 +553,7 @@ def _read_harmony_json(reader: Reader, at: int) -> Arguments:
     if stop is None:
         reader.dead["harmony"] = reader.size
     repaired = None if dead else reader.rescue(at, stop)
-    if repaired is None or not jsontext.writable(repaired.value):
+    if repaired is None:
         return Arguments(None, reader.stop(stop), complete=False)
     return Arguments(repaired.value, repaired.end, complete=True)
 

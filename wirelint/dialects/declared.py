@@ -35,6 +35,7 @@ _TYPE_NAMES = {type(None): "null", bool: "boolean", int: "integer", float: "numb
 _BOOLEANS: dict[str, Json] = {"true": True, "1": True, "false": False, "0": False}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _DEEPEST = 16
+_CODE_KEYS = ("code", "script", "source", "input", "query")
 _XML_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});")
 _UNESCAPED = re.compile(rf"<|&(?!{_XML_ENTITY.pattern[1:]})")
 
@@ -104,6 +105,12 @@ def bind(tool: Tool | None, text: str) -> dict[str, Json] | None:
     value = coerce(text, declared, tool.schema)
     types = types_of(declared, tool.schema)
     return None if isinstance(value, str) and types and "string" not in types else {keys[0]: value}
+
+
+def code_arguments(tool: Tool | None, code: str) -> dict[str, Json]:
+    """Return a program under the interpreter's parameter for it."""
+    keys = tuple(properties_of(tool.schema)) if tool is not None else ()
+    return {next((key for key in _CODE_KEYS if key in keys), keys[0] if len(keys) == 1 else "code"): code}
 
 
 def required(tool: Tool | None) -> tuple[str, ...]:

@@ -286,14 +286,7 @@ def _decoded(arguments: Json) -> Json:
         return {}
     if not isinstance(arguments, str):
         return arguments
-    return whole_value(arguments.strip()) if arguments.strip() else {}
-
-
-def whole_value(text: str) -> Json:
-    """Return the JSON value that is all of a text, healthy or damaged; None without one."""
-    decoded = jsontext.decode_at(text, 0)
-    found = jsontext.repair_whole(text) if decoded.failed else decoded
-    return found.value if found is not None and found.end == len(text) else None
+    return jsontext.whole_value(arguments.strip()) if arguments.strip() else {}
 
 
 def _is_declaration(value: dict[str, Json]) -> bool:
@@ -335,7 +328,6 @@ class Grammar:
 
 
 def grammar(table: Table, row: str = "array") -> Grammar:
-    """Return the grammar in a family's table."""
     data: dict[str, Any] = {"stop": "(?&turn_end)", **table.data[row]}
     for key in ("opener", "closer", "stop"):
         if key in data:

@@ -98,6 +98,13 @@ def repair_whole(text: str) -> Decoded | None:
     return repaired if repaired is not None and not repaired.missing and repaired.end == len(text) else None
 
 
+def whole_value(text: str) -> Json:
+    """Return the JSON value that is all of a text, healthy or damaged; None without one."""
+    decoded = decode_at(text, 0)
+    found = repair_whole(text) if decoded.failed else decoded
+    return found.value if found is not None and found.end == len(text) else None
+
+
 _STRING = {
     '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
     "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),

@@ -127,7 +127,6 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
 
 
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
-_CODE_KEYS = ("code", "script", "source", "input", "query")
 _LONGEST_CODE = 100_000
 
 
@@ -224,7 +223,9 @@ def _read_code(reader: Reader, at: int) -> Calls | None:
     code = reader.value(at, end).rstrip()
     if not _is_code(code):
         return None
-    return Calls(at + len(code), [reader.call(name, _code_arguments(reader, name, code), complete=True)])
+    return Calls(
+        at + len(code), [reader.call(name, declared.code_arguments(reader.tools.get(name), code), complete=True)]
+    )
 
 
 def _is_code(text: str) -> bool:
@@ -240,14 +241,6 @@ def _is_code(text: str) -> bool:
     return any(
         not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Name | ast.Constant) for node in tree.body
     )
-
-
-def _code_arguments(reader: Reader, name: str, code: str) -> dict[str, Json]:
-    """Return the code under the interpreter's parameter for it."""
-    tool = reader.tools.get(name)
-    keys = tuple(declared.properties_of(tool.schema)) if tool is not None else ()
-    key = next((key for key in _CODE_KEYS if key in keys), keys[0] if len(keys) == 1 else "code")
-    return {key: code}
 
 
 def _read_function(reader: Reader, opener: Match) -> Reading:
@@ -278,7 +271,7 @@ def read_functionary(reader: Reader, position: int) -> Reading:
             stop = reader.next(_FUNCTIONARY.next_header, at)
             end = reader.stop(stop)
             if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
-                arguments, complete = _code_arguments(reader, name, code), stop is not None
+                arguments, complete = declared.code_arguments(reader.tools.get(name), code), stop is not None
             else:
                 repaired = reader.rescue(at, stop)
                 arguments, complete = repaired.value if repaired is not None else None, repaired is not None
@@ -308,7 +301,7 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
     reader.dead["python"] = reader.size
     reader.ended(reader.size)
     code = reader.value(at, reader.size).rstrip()
-    call = reader.call("python", _code_arguments(reader, "python", code), complete=True)
+    call = reader.call("python", declared.code_arguments(reader.tools["python"], code), complete=True)
     if not _is_code(code) or not reader.fits(call):
         return None
     return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")

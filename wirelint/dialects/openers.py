@@ -52,8 +52,6 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of several alternatives."""
-
     options: tuple[Opener, ...]
 
 
@@ -371,7 +369,6 @@ class OpenerIndex:
         self._groups_in = lru_cache(maxsize=32)(self._find_groups)
 
     def heads(self, kind: Anchor | None) -> set[str]:
-        """Return the first literals of the openers of a kind."""
         return {head for opener in self.kinds.get(kind, ()) for head in heads(opener)}
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:

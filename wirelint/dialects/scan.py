@@ -49,7 +49,6 @@ FAMILIES = sorted((one for file in files() for one in load(file).values()), key=
 
 
 def _reader(table: Table) -> Callable[[Reader, int], Reading]:
-    """Return the function that reads a block of a family at one of its openers."""
     module = importlib.import_module(f"{__package__}.{table.file}")
     return getattr(module, f"read_{table.family}", None) or partial(module.read, grammar=module.grammar(table))
 

@@ -23,9 +23,9 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from wirelint.dialects import declared, python_calls
+from wirelint.dialects import declared, jsontext, python_calls
 from wirelint.dialects.declared import Hint, properties_of
-from wirelint.dialects.json_blocks import calls_of, whole_value
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.reader import Calls, Match, Pattern, Reader, Reading
 from wirelint.dialects.tables import Table, tables
 from wirelint.model import Json, Tool
@@ -306,7 +306,7 @@ def read_cwm(reader: Reader, position: int) -> Reading:
     text = reader.value(start, end).strip()
     arguments: Json = {"command": text} if text else {}
     if text.startswith("{"):
-        arguments = whole_value(text)
+        arguments = jsontext.whole_value(text)
     elif text and tool is not None and tool.schema is not None:
         arguments = declared.bind(tool, text)
     # A command that is cut off looks like one whose closer is missing; JSON does not.

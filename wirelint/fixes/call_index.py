@@ -59,21 +59,16 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
         self._context = context
         self._own = traits(context.exchange.api)
         self._calls: dict[int, Succession] = {}
-        self._choices: dict[int, int] = {}
+        self._starts: dict[int, Start] = {}
 
     def decides(self, first: CallUpdate, event: Event) -> bool | None:
         """Return whether argument text follows an update; None while it may still come."""
         match event:
             case Delta(block=block) if block == first.block:
                 return True if event.text.strip(_BLANK) else None
-            case CallUpdate(block=block) | Close(block=block) if block == first.block:
+            case CallUpdate(block=block) if block == first.block:
                 return False
-            case Start(choice=choice) | Finish(choice=choice) if choice == self._choices.get(first.block):
-                return False
-            case Done():
-                return False
-            case _:
-                return None
+        return False if ends_call(self._starts[first.block], event) else None
 
     def settle(self, start: CallUpdate, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         return self._judged(start, follows=decided)
@@ -91,7 +86,7 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
         match event:
             case Start(kind="tool_call"):
                 self._calls[event.block] = _succession(event, self._own)
-                self._choices[event.block] = event.choice
+                self._starts[event.block] = event
                 return self.begins(event)
             case CallUpdate() if (calls := self._calls.get(event.block)) is not None:
                 if calls.is_undecided(event.id, event.name):
@@ -300,7 +295,6 @@ class CallNumbers(_UpdateJudge):
         super().__init__(context)
         self._numbered, self._split = numbered, split
         self._needs_index = needs_index
-        self._starts: dict[int, Start] = {}
         self._now: dict[int, int] = {}
         """The block to which the events of a block belong now."""
         self._unnumbered: set[int] = set()
@@ -309,7 +303,6 @@ class CallNumbers(_UpdateJudge):
         self._ids: set[tuple[int, str]] = set()
 
     def begins(self, start: Start) -> Iterable[Event]:
-        self._starts[start.block] = start
         self._open.add(start.block)
         if start.id:
             self._ids.add((start.choice, start.id))

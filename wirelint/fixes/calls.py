@@ -373,14 +373,11 @@ _WRAPPER = re.compile(r"(?:functions?\.)?multi_tool_use[._]parallel")
 
 
 class Use(NamedTuple):
-    """One wrapped call."""
-
     name: str
     arguments: dict[str, Json]
 
 
 def wraps(name: str | None) -> bool:
-    """Return True for the name of the wrapper."""
     return name is not None and _WRAPPER.fullmatch(name) is not None
 
 

@@ -66,7 +66,6 @@ class FabricationDecider(TextDecider):
             self.let_go()
 
     def _decide(self, *, final: bool) -> None:
-        """Check the markers in the undecided text."""
         block = self.block
         place = max(block.sure - self._base, 0)
         while (found := fabricated_results.next_marker(self._tail, place)) is not None:

@@ -69,7 +69,6 @@ class Content:
             self.hidden = True
 
     def add(self, text: str, kind: Kind) -> None:
-        """Take visible text or reasoning."""
         self.text = self.text or (kind == "text" and bool(text.strip()))
         if not self.markup:
             joined = self.tails.get(kind, "") + text

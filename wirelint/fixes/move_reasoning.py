@@ -172,7 +172,6 @@ class ThoughtDecider(TextDecider):
         yield from self._call_ends
 
     def _shorten(self, start: int, end: int) -> None:
-        """Cut a stretch out of the buffer."""
         text, gone = self._buffer.text(), end - start
         self._buffer.replace(text[:start] + text[end:])
         self._shift += gone
@@ -402,7 +401,6 @@ class ThoughtDecider(TextDecider):
         return not (rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
-        """Return True if the end of the waiting thought has arrived."""
         if self._lone:
             return thinking.LONE_CLOSER.search(text) is not None
         if self._tag is None:
@@ -414,7 +412,6 @@ class ThoughtDecider(TextDecider):
         self._state, self._tag, self._from = "pair", tag, start
 
     def _move(self, found: Thinking) -> None:
-        """Move a thought that is complete."""
         block, text, shift = self.block, self._buffer.text(), self._shift
         self._moved += 1
         self._event = self.event_at(found.start + shift)
@@ -516,8 +513,6 @@ class ThoughtDecider(TextDecider):
 
 
 class ReasoningMover(TextRewriter):
-    """Moves the reasoning in the text blocks of a reply."""
-
     phase: ClassVar[float] = 3.0
     decider = ThoughtDecider
 

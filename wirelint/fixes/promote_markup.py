@@ -31,12 +31,12 @@ from wirelint.arguments.json_continuation import write
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL, Block, NativeCall
 from wirelint.dialects.scan import Look, find, has_opener, held_suffix, look, next_opener
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start, part_of
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
-from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.model import Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text import markup
 from wirelint.text.escaping import amount
 from wirelint.text.quoting import is_quoted, is_unread
@@ -631,21 +631,12 @@ class MarkupPromoter(TextRewriter):
         self._note_call(start)
 
     def names(self, choice: int) -> set[str]:
-        """Return the names of the structured calls of a candidate."""
         return {start.name or "" for start, _ in self._structured.values() if start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
         """Return the received structured calls of a candidate; the last one may be incomplete."""
-        return tuple(
-            ToolCall(
-                start.id,
-                start.name,
-                Arguments("".join(texts)) if any(texts) or start.input is None else Arguments.of(start.input),
-                start.pointer,
-            )
-            for start, texts in self._structured.values()
-            if start.choice == choice
-        )
+        begun = [(start, "".join(texts)) for start, texts in self._structured.values() if start.choice == choice]
+        return tuple(part for start, text in begun if isinstance(part := part_of(start, text), ToolCall))
 
     def promote(self, promotion: Promotion) -> bool:
         """Accept a run, unless its candidate has ended or too many runs wait."""

@@ -229,7 +229,6 @@ class TextRewriter:
     # --- for subclasses -----------------------------------------------------------------------------------------------
 
     def meet(self, start: Start) -> None:
-        """Note that a part begins."""
         if start.kind == "tool_call":
             self._calling.add(start.choice)
 
@@ -263,7 +262,6 @@ class TextRewriter:
         after: str = "",
         safety: Safety = "unsafe",
     ) -> None:
-        """Record a change of a block."""
         made = self.repair("response", safety, title, block.start.pointer, event=event, before=before, after=after)
         self.context.repairs.append(made)
 

@@ -104,7 +104,6 @@ class Framing:
 
     @property
     def at_edges(self) -> bool:
-        """Return True if all tokens are at the edges."""
         return all(token.end <= self.leading or token.start >= self.trailing for token in self.tokens)
 
     @property

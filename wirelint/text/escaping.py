@@ -109,7 +109,6 @@ class Guard:
 
 
 def guarded(output: TextIO) -> TextIO:
-    """Return an output with a guard."""
     return output if isinstance(output, Guard) else Guard(output)  # type: ignore[return-value]
 
 

@@ -69,7 +69,6 @@ def family(model: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def thinks(model: str) -> bool:
-    """Return True if the model has a reasoning channel, by its name."""
     return _THINKERS.search(model.lower()) is not None
 
 
@@ -104,7 +103,6 @@ class Missing:
 
     @property
     def sure(self) -> bool:
-        """Return True if a token closed the turn."""
         return bool(self.template.ends)
 
 

@@ -97,7 +97,6 @@ class Framer:
         return framed and control_tokens.may_become_residue(text, self._model)
 
     def not_in_request(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
-        """Return the tokens that the request does not hold."""
         for token in tokens:
             if token.token not in self._heard:
                 self._heard[token.token] = request_holds(self._request, token.token, text[token.start : token.end])
