@@ -110,8 +110,6 @@ def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> N
 
 
 def read_plamo(reader: Reader, position: int) -> Reading:
-    if reader.match(_PLAMO.token, position) is None:
-        return None
     run = Calls(position)
     name: str | None = None
     while here := reader.follow(_PLAMO.token, run.end):
@@ -169,7 +167,7 @@ def read_internlm(reader: Reader, position: int) -> Reading:
         at = reader.space(opener.end())
         fence = reader.match(_INTERNLM.fence, at)
         start = fence.end() if fence is not None else at
-        stop = reader.first((_INTERNLM.closer, _INTERNLM.starter), start)
+        stop = reader.next(start, _INTERNLM.closer, _INTERNLM.starter)
         closed = stop is not None and stop.re == _INTERNLM.closer
         end = reader.stop(stop)
         code = reader.value(start, end)  # for the interpreter: the text before the end token, without its fence
@@ -206,7 +204,7 @@ def read_inkling(reader: Reader, position: int) -> Reading:
         else:  # the call, or several calls, which no template writes
             run = read_calls(reader, at, _INKLING.stop, (_INKLING.start,))
     if run is None:
-        run = Calls(reader.stop(reader.next(_INKLING.stop, at)))
+        run = Calls(reader.stop(reader.next(at, _INKLING.stop)))
         run.calls += [reader.call(name, None, complete=False)] if name else []
     cut = reader.is_cut(_INKLING.closer, reader.space(run.end))
     end = reader.size if cut else reader.past(run.end, _INKLING.closer)
@@ -379,7 +377,7 @@ def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> bool:
     whole = bool(name)
     channel.end = call.end()
     while whole and (argument := reader.follow(_K3.argument, channel.end)):
-        stop = reader.first((_K3.argument_end, _K3.tag), argument.end())
+        stop = reader.next(argument.end(), _K3.argument_end, _K3.tag)
         if stop is None:
             channel.end, whole = reader.size, False
             break
@@ -534,7 +532,7 @@ def _read_harmony_body(reader: Reader, at: int, recipient: str, *, raw: bool) ->
     elif reader.ended(at) or not raw:
         return Arguments(None, at, complete=False)
     else:
-        stop = reader.next(_HARMONY.stop, at)
+        stop = reader.next(at, _HARMONY.stop)
         end = reader.stop(stop)
         text = reader.value(at, end)
         value = declared.bind(reader.tool(recipient), text) if text else {}
@@ -548,7 +546,7 @@ def _read_harmony_json(reader: Reader, at: int) -> Arguments:
         value = jsontext.whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
         is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
         return Arguments(None if is_text else value, decoded.end, complete=True)
-    stop = reader.next(_HARMONY.stop, at)
+    stop = reader.next(at, _HARMONY.stop)
     dead = stop is None and at < reader.dead.get("harmony", 0)
     if stop is None:
         reader.dead["harmony"] = reader.size

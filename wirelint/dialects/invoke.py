@@ -124,7 +124,7 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         return None
     tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
-    if not known and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
+    if not known and (reader.next(at, tags.call_end) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
     body = read_body(reader, opener.end(), tags, tool)
     if not known and not body.closed:
@@ -206,7 +206,7 @@ _GROK_OBJECTS = json_blocks.grammar(_GROK)
 
 def read_grok(reader: Reader, position: int) -> Reading:
     if card := reader.match(_GROK.card, position):
-        end = reader.next(_GROK.card_end, card.end())
+        end = reader.next(card.end(), _GROK.card_end)
         return reader.block(_GROK_PREFIXED.dialect, position, reader.size if end is None else end.end())
     if reader.match(_GROK_OBJECTS.opener, position):
         return json_blocks.read(reader, position, _GROK_OBJECTS)
@@ -307,7 +307,7 @@ def _read_elements(reader: Reader, position: int, root: _Element) -> tuple[int, 
     """Read all tags up to the end of the call; return its end, and False if the text ends in it."""
     stack = [root]
     at = position
-    while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
+    while (token := reader.next(at, _MINIMAX.token)) and (mark := reader.match(_MINIMAX.mark, token.start())):
         tag, open_tags = mark["tag"], [element.tag for element in stack]
         if tag is None or (not mark["close"] and (tag == "invoke" or tag in _CALLS or len(stack) > _DEEPEST)):
             return mark.start(), tag is not None and len(stack) == 1

@@ -105,7 +105,7 @@ def read_arguments(
                 except ValueError:
                     value = None
             return Arguments(value, decoded.end, isinstance(value, dict))
-    stopped = reader.next(stop, position)
+    stopped = reader.next(position, stop)
     if stopped is not None and stopped.start() == position:
         return Arguments({}, position, complete=True)
     repaired = reader.rescue(position, stopped)
@@ -194,7 +194,7 @@ def _after_comma(reader: Reader, position: int) -> int:
 
 
 def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Pattern, ...], keys: Keys) -> None:
-    stop = reader.first(stops, at)
+    stop = reader.next(at, *stops)
     end = reader.stop(stop)
     closed = stop is not None and stop.re == stops[0]
     # Without a closer only the outermost brackets may be missing: then the arguments themselves are whole.
@@ -211,9 +211,6 @@ def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Patter
         at = _after_comma(reader, decoded.end)
     if quoted := read_quoted(reader, at):
         found.extend(quoted.calls, quoted.end, canonical=False)
-        return
-    rest = inside and reader.char(at) == "{"
-    if rest and _read_repaired(reader, at, found, keys, end, missing=end if closed else 1):
         return
     found.canonical = False
     written = (_WRITTEN_KEY if keys.keyed else _WRITTEN_NAME).search(reader.view.text, at, end)
@@ -431,7 +428,7 @@ def read_granite(reader: Reader, position: int) -> Reading:
         reading = read(reader, position, _GRANITE_TOKEN) or read(reader, position, _GRANITE_TAG)
         # A block with a closer, which Granite's own grammar lacks, is another family's.
         if reading is not None and not all(call.complete for call in reading.calls):
-            return reading if reader.next(_GRANITE.any_closer, reading.start) is None else None
+            return reading if reader.next(reading.start, _GRANITE.any_closer) is None else None
         return reading if reading and reader.match(_GRANITE.closer, reading.end) is None else None
     found = read_quoted(reader, opener.end())
     if found is not None:
@@ -576,7 +573,7 @@ def _read_line(reader: Reader, line: Match) -> Reading:
     if found is not None and all(call.name in reader.tools for call in found.calls):
         end = reader.after(_GIGACHAT.surplus, found.end)
         return reader.block("gigachat3", line.start(), end, found.calls, "generic")
-    stop = reader.first((_GIGACHAT.stop, _GIGACHAT.next), line.end())
+    stop = reader.next(line.end(), _GIGACHAT.stop, _GIGACHAT.next)
     reader.dead["gigachat3"] = found.end if found is not None else reader.stop(stop)
     return None
 

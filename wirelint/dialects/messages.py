@@ -77,7 +77,7 @@ def _read_values(reader: Reader, head: Match, *, fenced: bool) -> _Values | None
 def _read_damaged_value(reader: Reader, at: int, head: Match, found: _Values, *, fenced: bool) -> _Values | None:
     if not fenced and at < reader.dead.get("bare_json_array", 0):
         return None
-    stop = reader.next(_BARE.ticks, at) if fenced else None
+    stop = reader.next(at, _BARE.ticks) if fenced else None
     end = reader.stop(stop)
     if not fenced:
         reader.dead["bare_json_array"] = end
@@ -171,7 +171,7 @@ def _read_damaged(reader: Reader, at: int, read: Calls) -> bool:
 
     Return True for such a call.
     """
-    end = reader.stop(reader.next(_LLAMA.turn_end, at))
+    end = reader.stop(reader.next(at, _LLAMA.turn_end))
     repaired = reader.repair(at, end)
     calls = calls_of(reader, repaired.value)[0] if repaired is not None and repaired.missing <= 1 else []
     if repaired is not None and calls and _gives_arguments(reader, repaired.value, calls):
@@ -219,7 +219,7 @@ def _read_code(reader: Reader, at: int) -> Calls | None:
     name = next((name for name in _INTERPRETERS if name in reader.tools), None)
     if name is None or reader.ended(at):
         return None
-    end = reader.stop(reader.next(_LLAMA.turn_end, at))
+    end = reader.stop(reader.next(at, _LLAMA.turn_end))
     code = reader.value(at, end).rstrip()
     if not _is_code(code):
         return None
@@ -250,7 +250,7 @@ def _read_function(reader: Reader, opener: Match) -> Reading:
     read: Decoded | None = decoded
     end = decoded.end
     if decoded.failed:
-        stop = reader.first((_LLAMA.function_end, _LLAMA.function), opener.end())
+        stop = reader.next(opener.end(), _LLAMA.function_end, _LLAMA.function)
         read, end = reader.rescue(opener.end(), stop), reader.stop(stop)
     call = reader.call(opener["name"], read.value if read is not None else None, complete=read is not None)
     closer = reader.match(_LLAMA.function_end, reader.space(end))
@@ -268,7 +268,7 @@ def read_functionary(reader: Reader, position: int) -> Reading:
         decoded = reader.json(at)
         arguments, end, complete = decoded.value, decoded.end, True
         if decoded.failed:
-            stop = reader.next(_FUNCTIONARY.next_header, at)
+            stop = reader.next(at, _FUNCTIONARY.next_header)
             end = reader.stop(stop)
             if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
                 arguments, complete = declared.code_arguments(reader.tools.get(name), code), stop is not None
@@ -288,7 +288,7 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
     at = reader.space(position) if first else position
     if first and (to_all := reader.match(_FUNCTIONARY.to_all, at)):
         # The recipient of the text before the calls; an ordinary word if no call comes.
-        if reader.next(_FUNCTIONARY.pattern_for(reader, "recipient"), at) is None:
+        if reader.next(at, _FUNCTIONARY.pattern_for(reader, "recipient")) is None:
             return None
         return reader.block("functionary_v3_2", position, to_all.end(), (), "weak")
     if header := _FUNCTIONARY.named(reader, "first" if first else "call", at):
@@ -423,7 +423,7 @@ def _read_input(reader: Reader, head: Match, tool: Tool) -> tuple[Json, int] | N
     if reader.char(start) in ("{", "'", '"') or fence is not None:
         given = _read_json(reader, start)
         return given if given is None or fence is None else (given[0], reader.after(_REACT.fence_end, given[1]))
-    end = reader.stop(reader.next(_REACT.stop, start))
+    end = reader.stop(reader.next(start, _REACT.stop))
     text = reader.value(start, end).strip()
     if text.startswith(("[", "`")):
         return None
@@ -435,7 +435,7 @@ def _read_json(reader: Reader, at: int) -> tuple[Json, int] | None:
     decoded = reader.json(at)
     if not decoded.failed:
         return decoded.value, decoded.end
-    stop = reader.next(_REACT.stop, at)
+    stop = reader.next(at, _REACT.stop)
     end = reader.stop(stop)
     repaired = reader.repair(at, end)
     if repaired is not None and not repaired.missing:

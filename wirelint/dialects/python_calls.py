@@ -138,7 +138,7 @@ def _value_end(reader: Reader, position: int, call: PythonCall, closer: Pattern 
     plain, marks = _plain_and_marks(closer)
     expected: list[str] = []
     at = position
-    while (run := reader.certain(plain, at)) and (mark := reader.next(marks, run.end())):
+    while (run := reader.certain(plain, at)) and (mark := reader.next(run.end(), marks)):
         sign, at = mark[0], mark.end()
         if sign in "\"'":  # not closed
             reader.match(STRING, mark.start())
@@ -503,7 +503,7 @@ def _read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pa
     except _CutError:
         return Arguments(arguments, reader.size, complete=False)
     except _UnreadableError:
-        stop = reader.first(stops, position)
+        stop = reader.next(position, *stops)
         return Arguments(arguments if stop is None else None, reader.stop(stop), complete=False)
     return Arguments(arguments, end, complete=True)
 
@@ -548,7 +548,7 @@ class _Values:
         if depth > _DEEPEST:
             raise _UnreadableError
         if delimiter := reader.match(_TOKENS.delimiter, at):
-            end = reader.next(_DELIMITERS[delimiter[0]], delimiter.end())
+            end = reader.next(delimiter.end(), _DELIMITERS[delimiter[0]])
             if end is None:
                 raise _CutError
             return reader.value(delimiter.end(), end.start()), end.end()
@@ -570,7 +570,7 @@ class _Values:
                 return self._quoted(at)
             case _:
                 # A number, a word of JSON, or text whose delimiters were lost.
-                ending = reader.next(_BARE_END[closer], at)
+                ending = reader.next(at, _BARE_END[closer])
                 if ending is None:
                     raise _CutError
                 text = reader.value(at, ending.start()).strip()

@@ -148,12 +148,11 @@ class Reader:
             self.open = self.open or not self.over
         return match
 
-    def next(self, pattern: Pattern, position: int) -> Match | None:
-        """Return the first match at or after a position. A missing match may still come."""
-        return self.first((pattern,), position)
+    def next(self, position: int, *patterns: Pattern) -> Match | None:
+        """Return the first match of any pattern at or after a position; at one place the first pattern wins.
 
-    def first(self, patterns: Iterable[Pattern], position: int) -> Match | None:
-        """Return the first match of any pattern at or after a position; at one place the first pattern wins."""
+        A missing match may still come.
+        """
         found: Match | None = None
         for pattern in patterns:
             match = self.seek(pattern, position)

@@ -126,7 +126,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
     key = opener["key"].strip()
     hint = _HINTS.get((opener.groupdict().get("hint") or "").lower())
     if tags.cdata and (section := reader.match(_CDATA, start)):
-        end = reader.next(_CDATA_END, section.end())
+        end = reader.next(section.end(), _CDATA_END)
         if end is None:
             body.cut_off(reader.size)
             return
@@ -134,7 +134,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         body.verbatim = True
         body.end = reader.after(tags.parameter_end, end.end())
         return
-    end = reader.first((tags.parameter_end, tags.parameter), start)
+    end = reader.next(start, tags.parameter_end, tags.parameter)
     if end is not None and end.re == tags.parameter_end:
         body.add(key, _value(reader, start, end.start(), framed=tags.framed), hint)
         body.end = end.end()
@@ -142,7 +142,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
     # A value without its closer ends at the next tag, unless the closer may still arrive.
     coming = end is None and not reader.over
     stops = (tags.other_end, tags.parameter, tags.call_end, tags.wrapper_end, tags.call)
-    stop = None if coming else reader.first(stops, start)
+    stop = None if coming else reader.next(start, *stops)
     if stop is None:
         body.cut_off(reader.size)
         return
@@ -154,7 +154,7 @@ def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: B
     """Read a JSON object in place of parameters; a damaged one reaches to the end of its call."""
     decoded = reader.json(at)
     if decoded.failed:
-        stop = reader.first((call_end, call), at)
+        stop = reader.next(at, call_end, call)
         if stop is None or stop.re != call_end:
             return False
         repaired = reader.repair(at, stop.start())
@@ -171,7 +171,7 @@ def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool 
     if opener is None or opener[1] not in declared.properties_of(tool.schema):
         return False
     start = opener.end()
-    closer = reader.next(_closer(opener[1]), start)
+    closer = reader.next(start, _closer(opener[1]))
     if closer is None:
         body.cut_off(reader.size)
         return True
@@ -246,7 +246,7 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     if not wrapped and reader.char(reader.space(opener.end())) == "{":
         return False  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
     # An unknown tool counts only if its call is closed; a stretch that was read in vain is not read again.
-    if tool is None and (reader.next(tags.call_end, opener.end()) is None or opener.start() < reader.dead.get(tags, 0)):
+    if tool is None and (reader.next(opener.end(), tags.call_end) is None or opener.start() < reader.dead.get(tags, 0)):
         return False
     body = read_body(reader, opener.end(), tags, tool)
     ended = body.closed or (wrapped and reader.match(_QWEN.wrapper_end, reader.space(body.end)) is not None)
@@ -289,7 +289,7 @@ def read_cwm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_CWM.opener, position)
     if opener is None:
         return None
-    stop = reader.first((_CWM.closer, _CWM.next), opener.end())
+    stop = reader.next(opener.end(), _CWM.closer, _CWM.next)
     end = reader.stop(stop)
     closed = stop is not None and stop.re == _CWM.closer
     head = reader.match(_CWM.name, opener.end())
@@ -382,7 +382,7 @@ def _read_parameters(reader: Reader, start: int, tool: Tool, closer: Pattern) ->
             child = None
         if parameter := child or reader.match(_XML.parameter, at):
             own = _closer(parameter["name"] if parameter.re == _XML.tag else "parameter")
-            stop = reader.first((own, closer), parameter.end())
+            stop = reader.next(parameter.end(), own, closer)
             if stop is None:
                 body.keys.add(parameter["name"])
                 body.cut_off(reader.size)
@@ -513,7 +513,7 @@ def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) ->
     head = reader.match(grammar.head, at)
     if (head is None or not head["opened"]) and reader.char(at) != "{":
         return False
-    return reader.next(grammar.call_end, end) is not None
+    return reader.next(end, grammar.call_end) is not None
 
 
 def _read_pairs(reader: Reader, position: int, grammar: Table, tool: Tool | None) -> Body:
@@ -547,7 +547,7 @@ def _read_pair(reader: Reader, grammar: Table, body: Body, tool: Tool | None) ->
         _read_value(reader, head, grammar, body)
         return True
     if reader.match(grammar.key, at):
-        _cut_short(reader, reader.first((grammar.call_end, grammar.call, grammar.outer), at), grammar, body)
+        _cut_short(reader, reader.next(at, grammar.call_end, grammar.call, grammar.outer), grammar, body)
         return True
     if body.empty and reader.char(at) == "{":
         return read_json(reader, at, grammar.call_end, grammar.call, body)
@@ -556,13 +556,13 @@ def _read_pair(reader: Reader, grammar: Table, body: Body, tool: Tool | None) ->
 
 def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None:
     start = head.end()
-    end = reader.first((grammar.value_end, grammar.key), start)
+    end = reader.next(start, grammar.value_end, grammar.key)
     if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
     # A value without its closer ends at the next tag, unless the closer may still arrive.
-    stop = reader.first((grammar.key, grammar.call_end, grammar.outer, grammar.call), start)
+    stop = reader.next(start, grammar.key, grammar.call_end, grammar.outer, grammar.call)
     if stop is None or head["value"] is None:
         _cut_short(reader, stop, grammar, body)
         return
@@ -579,7 +579,7 @@ def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Table) -> b
     """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
     if head["value"] is not None:
         return True
-    stop = reader.first((grammar.value_end, grammar.call_end, grammar.call), head.end())
+    stop = reader.next(head.end(), grammar.value_end, grammar.call_end, grammar.call)
     return stop is not None and stop.start() == end.start()
 
 
