@@ -108,7 +108,7 @@ class ThoughtDecider(TextDecider):
 
     def give_up(self) -> None:
         if self._state in ("start", "pair"):
-            self._stop_deciding()
+            self.stop()
         self.let_go()
 
     def leave(self) -> None:
@@ -116,19 +116,15 @@ class ThoughtDecider(TextDecider):
             self._decide(final=False)
         self._leaving, self._lone = True, False
         if self._state != "thought":
-            self._stop_deciding()
+            self.stop()
 
-    def _stop_deciding(self) -> None:
+    def stop(self) -> None:
         """Release all waiting text. A closing tag that arrives later can still be removed."""
         if self._lone:
             self._state, self._lone = "text", False
+            self.let_go()
         else:
-            self.left = True
-        self.let_go()
-
-    def abandon(self, note: str) -> None:
-        self._mover.warn(note)
-        self._stop_deciding()
+            super().stop()
 
     # --- the text so far ----------------------------------------------------------------------------------------------
 
@@ -479,7 +475,7 @@ class ThoughtDecider(TextDecider):
             self._think(window[: closer.start()])
             self._end_thought(closer[0])
             if self._leaving:
-                self._stop_deciding()
+                self.stop()
                 return
             self._shift = block.sure
             self._state, self._swallowing, self._checked = "start", True, 0

@@ -81,38 +81,21 @@ REACH = 12
 """Characters before a text that decide whether an opener begins in it."""
 
 
-class _Heads:
-    """Words that may open a line, in any case. As one pattern, the names of a hundred tools take 50 ms to compile."""
-
-    def __init__(self, heads: Iterable[str]) -> None:
-        plain = [folded for head in heads if (folded := _folded(head.lstrip("*#> ")))]
-        self._longest = max(map(len, plain), default=0)
-        firsts: dict[str, list[str]] = {}
-        for head in plain:
-            firsts.setdefault(head[0], []).append(head)
-        self._by_first = {first: tuple(some) for first, some in firsts.items()}
-
-    def may_stand(self, text: str, at: int) -> bool:
-        """Return True if one of the words opens the line at an offset, or may when more text has come."""
-        blanks = _BLANKS.match(text, at)
-        start = blanks.end() if blanks is not None else at
-        line = _folded(text[start : start + self._longest])
-        if not line:
-            return True
-        heads = self._by_first.get(line[0])
-        if heads is None:
-            return False
-        cut = start + self._longest > len(text)
-        return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
-
-
 class Prefilter:
-    """Prefilter for the replies to one request. `names` are those of its tools: a line may begin with one of them."""
+    """Prefilter for the replies to one request. `names` are those of its tools: a line may begin with one of them.
+
+    `_heads` are words that may open a line, in any case, by their first character. As one pattern, the names of a hundred
+    tools take 50 ms to compile.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._openers, heads = _beginnings()
+        self._openers, lines = _beginnings()
         self._names = frozenset(names)
-        self._heads = _Heads((*heads, *self._names))
+        plain = [folded for head in (*lines, *self._names) if (folded := _folded(head.lstrip("*#> ")))]
+        self._longest = max(map(len, plain), default=0)
+        self._heads = {
+            first: tuple(head for head in plain if head[0] == first) for first in {head[0] for head in plain}
+        }
 
     def may_start(self, text: str, inside: bool, before: str = "") -> bool:
         """Return True if an opener begins in a text, or may when more text has come.
@@ -125,13 +108,25 @@ class Prefilter:
             start = found.start()
             if whole[start] not in MARKS or may_begin_markup(whole, start, self._names):
                 return True
-        heads = self._heads
-        if not inside and text[0] not in _LINE_ENDS and heads.may_stand(text, 0):
+        if not inside and text[0] not in _LINE_ENDS and self._opens_line(text, 0):
             return True
         if text.isprintable():  # no line end
             return False
         lines = text.rstrip(_LINE_ENDS)
-        return any(heads.may_stand(lines, end.end()) for end in _LINE_END.finditer(lines))
+        return any(self._opens_line(lines, end.end()) for end in _LINE_END.finditer(lines))
+
+    def _opens_line(self, text: str, at: int) -> bool:
+        """Return True if one of the heads opens the line at an offset, or may when more text has come."""
+        blanks = _BLANKS.match(text, at)
+        start = blanks.end() if blanks is not None else at
+        line = _folded(text[start : start + self._longest])
+        if not line:
+            return True
+        heads = self._heads.get(line[0])
+        if heads is None:
+            return False
+        cut = start + self._longest > len(text)
+        return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
 
 
 def _folded(text: str) -> str:

@@ -195,6 +195,10 @@ class TextDecider(ABC):
     def abandon(self, note: str) -> None:
         """Forward the text and all later text, with a note to the user."""
         self.rewriter.warn(note)
+        self.stop()
+
+    def stop(self) -> None:
+        """Forward the text and all later text."""
         self.left = True
         self.let_go()
 

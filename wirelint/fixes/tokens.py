@@ -89,8 +89,7 @@ class TokenDecider(TextDecider):
         if self._state != "cut":
             self._look()
         if self._state != "cut":
-            self.left = True
-            self.let_go()
+            self.stop()
 
     # --- the beginning ------------------------------------------------------------------------------------------------
 
