@@ -137,7 +137,7 @@ def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
         yield "tool_choice forbids calls"
     if leak.duplicate:
         yield "a duplicate of a structured call"
-    elif leak.choice.calls:
+    elif any(not call.is_empty for call in leak.choice.calls):
         yield "the reply has structured calls too"
     elif leak.draft:
         yield "the answer continues without it"

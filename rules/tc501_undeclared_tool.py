@@ -14,7 +14,6 @@ from wirelint.fixes.calls import (
     HeadChange,
     ParallelSplitter,
     Use,
-    are_empty,
     joined_name,
     removal_text,
     uses,
@@ -66,7 +65,7 @@ class UndeclaredTool(Rule):
             return
         for choice in reply.choices:
             for call in choice.calls:
-                if _is_empty(call) and _is_beside(choice, call) and claims_complete(exchange, choice, call):
+                if call.is_empty and _is_beside(choice, call) and claims_complete(exchange, choice, call):
                     message, fix = "a call without a name and arguments, which no client can run", "remove it"
                     yield self.finding(
                         "response", message, call, severity="warning", layer="gateway", fix=Fix("unsafe", fix)
@@ -146,12 +145,6 @@ class UndeclaredTool(Rule):
         unparsed = matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
         fixed = _fix(shown, matched) if not _is_built_in(name, request) else None
         return self.finding("response", message, call, layer="gateway" if unparsed else "model", fix=fixed)
-
-
-def _is_empty(call: ToolCall) -> bool:
-    if call.name or call.start_input is not None or call.form != "function":
-        return False
-    return are_empty(call.deltas)
 
 
 def _is_beside(choice: Choice, call: ToolCall) -> bool:

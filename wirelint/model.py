@@ -285,9 +285,22 @@ class ToolCall:
     def event(self) -> int | None:
         return self.pieces[0].event if self.pieces else None
 
+    @property
+    def is_empty(self) -> bool:
+        """True for a call without a name and arguments, which no client can run."""
+        return not self.name and self.start_input is None and self.form == "function" and are_empty(self.deltas)
+
     def event_at(self, offset: int) -> int | None:
         """Return the number of the stream event with the argument character at `offset`."""
         return self.events.event_at(offset)
+
+
+def are_empty(arguments: str) -> bool:
+    """Return True if arguments are missing, or an empty object, once or several times."""
+    return len(arguments) <= _LONGEST_EMPTY and not arguments.replace("{}", "").strip()
+
+
+_LONGEST_EMPTY = 64
 
 
 @dataclass(frozen=True, slots=True)

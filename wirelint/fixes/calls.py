@@ -31,7 +31,7 @@ from wirelint.fix import (
 from wirelint.fixes.finish import without_calls
 from wirelint.history.id_demands import mint_where_used, wrong_item_ids
 from wirelint.jsonvalues import decode_json
-from wirelint.model import Exchange, Json, Request
+from wirelint.model import Exchange, Json, Request, are_empty
 from wirelint.rule import Finding, Fix, Rule
 from wirelint.text.escaping import excerpt, listed, printable
 
@@ -348,14 +348,6 @@ class EmptyCalls(WaitingRewriter[Start]):
         self._remover.note(start)
         if start.kind == "text" or (start.kind == "tool_call" and start.name):
             self._spoken.add(start.choice)
-
-
-def are_empty(arguments: str) -> bool:
-    """Return True if arguments are missing, or an empty object, once or several times."""
-    return len(arguments) <= _LONGEST_EMPTY and not arguments.replace("{}", "").strip()
-
-
-_LONGEST_EMPTY = 64
 
 
 def has_head(start: Start) -> bool | None:

@@ -634,9 +634,10 @@ class MarkupPromoter(TextRewriter):
         return {start.name or "" for start, _ in self._structured.values() if start.choice == choice}
 
     def calls(self, choice: int) -> tuple[ToolCall, ...]:
-        """Return the received structured calls of a candidate; the last one may be incomplete."""
+        """Return the received structured calls of a candidate but for empty ones; the last one may be incomplete."""
         begun = [(start, "".join(texts)) for start, texts in self._structured.values() if start.choice == choice]
-        return tuple(part for start, text in begun if isinstance(part := part_of(start, text), ToolCall))
+        made = (part_of(start, text) for start, text in begun)
+        return tuple(part for part in made if isinstance(part, ToolCall) and not part.is_empty)
 
     def promote(self, promotion: Promotion) -> bool:
         """Accept a run, unless its candidate has ended or too many runs wait."""

@@ -232,12 +232,13 @@ def judge(
     certainty = _certainty(request, choice, part, blocks, declared=declared)
     if certainty is None:
         return None
-    draft = isinstance(part, Reasoning) and bool(choice.text.strip() or choice.calls)
-    if draft and any(call.name == made.name for call in calls for made in choice.calls):
+    structured = [made for made in choice.calls if not made.is_empty]
+    draft = isinstance(part, Reasoning) and bool(choice.text.strip() or structured)
+    if draft and any(call.name == made.name for call in calls for made in structured):
         return None  # the call follows its draft
-    duplicate = bool(calls) and are_among(calls, choice.calls)
+    duplicate = bool(calls) and are_among(calls, structured)
     whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
-    allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
+    allowed = request.tool_choice.mode != "none" and not structured and not draft and not fenced
     # A stream holds back no longer run, so a whole body is not repaired either.
     held = blocks[-1].end - blocks[0].start <= MOST_HELD
     promotable = whole and allowed and bool(calls) and certainty != "low" and held
