@@ -11,9 +11,9 @@ import bisect
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias
 
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
@@ -97,8 +97,6 @@ MissingInfo = Literal["request", "tools", "arguments", "reasoning", "finish", "f
 have made up finish reasons. `framing`: a stream was folded into a body. `times`: arrival times and pauses are unknown.
 `end`: whether the reply arrived completely is unknown."""
 
-LACKS: tuple[MissingInfo, ...] = get_args(MissingInfo)
-
 _WORDS: dict[MissingInfo, str] = {
     "request": "requests as they were sent",
     "tools": "which tools were declared",
@@ -120,7 +118,7 @@ def missing_words(missing: Iterable[MissingInfo]) -> str:
 
 def missing_of(value: object) -> frozenset[MissingInfo]:
     """Return the items of a list that are names of missing facts."""
-    return frozenset(lack for lack in LACKS if lack in value) if isinstance(value, list) else frozenset()
+    return frozenset(lack for lack in _WORDS if lack in value) if isinstance(value, list) else frozenset()
 
 
 # Violations of the grammar of a stream.
@@ -215,29 +213,34 @@ Kind = Literal[
 `tool_result` and `rpc` come from tool servers (MCP); a model's reply has neither."""
 
 
+class _Streamed:
+    """Base of the parts whose `events` map the offsets of their text to stream events."""
+
+    __slots__ = ()
+    events: Offsets
+
+    def event_at(self, offset: int) -> int | None:
+        """Return the number of the stream event with the character at `offset`."""
+        return self.events.event_at(offset)
+
+
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Text that the user sees. `events` maps its offsets to stream events."""
+class Text(_Streamed):
+    """Text that the user sees."""
 
     text: str
     pointer: str
     events: Offsets = NOWHERE
 
-    def event_at(self, offset: int) -> int | None:
-        return self.events.event_at(offset)
-
 
 @dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(_Streamed):
     """Thinking, in the field the API has for it. `opaque` when it is encrypted or redacted by the provider."""
 
     text: str
     pointer: str
     opaque: bool = False
     events: Offsets = NOWHERE
-
-    def event_at(self, offset: int) -> int | None:
-        return self.events.event_at(offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +265,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(_Streamed):
     """A tool call for the client. `id` and `name` are None if the reply had none.
 
     `arguments` are assembled by the rules of the API. `start_input` is a non-empty JSON value, if the arguments were
@@ -289,10 +292,6 @@ class ToolCall:
     def is_empty(self) -> bool:
         """True for a call without a name and arguments, which no client can run."""
         return not self.name and self.start_input is None and self.form == "function" and are_empty(self.deltas)
-
-    def event_at(self, offset: int) -> int | None:
-        """Return the number of the stream event with the argument character at `offset`."""
-        return self.events.event_at(offset)
 
 
 def are_empty(arguments: str) -> bool:
@@ -614,7 +613,7 @@ class Exchange(Copied):
     arrivals: Arrivals = NO_ARRIVALS
     open: bool = False
     conversation: str | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     delivered: Reply | None = None
     link: Link | None = None
     missing: frozenset[MissingInfo] = frozenset()

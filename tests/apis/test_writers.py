@@ -40,7 +40,6 @@ from tests.apis.talk_google_generate_content import SIGNATURE
 from tests.apis.talk_google_generate_content import reply as gemini_reply
 from tests.build import some, sse
 from tests.selection import in_batches, rotated
-from wirelint.apis.openai_completions import FormError
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import MADE
 from wirelint.events import Close, Delta, Event, Finish, Start, StreamViolation, Usage
@@ -376,7 +375,7 @@ def test_raw_completions_have_no_calls(api: str, form: str) -> None:
     def change(events: Sequence[Event]) -> Iterable[Event]:
         return [*events, Start(MADE, "tool_call", "", 0, events[0].frame, None, "c", "look")] if events else []
 
-    with pytest.raises(FormError, match="no tool_call"):
+    with pytest.raises(ValueError, match="no tool_call"):
         rewrite(api, body_of(shape, form), change)
 
 

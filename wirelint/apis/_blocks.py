@@ -27,10 +27,10 @@ from wirelint.apis.writing import (
     frame_document,
     framed,
     groups,
-    other_lines,
     patched_entries,
     reply_id_of,
     same,
+    with_other_lines,
     without_violations,
 )
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
@@ -172,8 +172,6 @@ class BlockStreamWriter(ReplyWriter, ABC):
     """Events that the API puts into one document with the finish reason."""
     sends_empty_deltas: ClassVar[bool] = True
     """True if a delta without text is written. Anthropic sends one first for each call."""
-    prefers_aws: ClassVar[bool] = False
-    """True if a stream without any frame is one of AWS messages."""
 
     def __init__(self) -> None:
         self._starts: dict[int, Start] = {}
@@ -230,7 +228,7 @@ class BlockStreamWriter(ReplyWriter, ABC):
     @property
     def is_aws(self) -> bool:
         """Return True if the stream consists of AWS event stream messages."""
-        return self.prefers_aws if self._sample is None else looks_like_messages(self._sample.raw[:12]) is True
+        return self._sample is not None and looks_like_messages(self._sample.raw[:12]) is True
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         if self._sample is None and frame.data is not None:
@@ -242,8 +240,8 @@ class BlockStreamWriter(ReplyWriter, ABC):
             self._note(out)
             return frame.raw
         self._mark_altered(events, out)
-        made = b"".join(self._rewritten(frame, events, out))
-        return other_lines(frame) + made if made and not self.is_aws else made
+        made = list(self._rewritten(frame, events, out))
+        return b"".join(made) if self.is_aws else with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
         self._mark_altered((), out)

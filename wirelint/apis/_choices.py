@@ -94,7 +94,7 @@ def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
     listed = [(tool, f"/{name}/{n}") for name in ("tools", "functions") for n, tool in mappings(body.get(name))]
-    tools = tuple([found for tool, place in listed if (found := _tool(tool, place)) is not None])
+    tools = tuple([found for tool, place in listed if (found := read_tool(tool, place)) is not None])
     parallel = body.get("parallel_tool_calls")
     searches = not _SEARCHES.isdisjoint(body) and any(body.get(name) for name in _SEARCHES)
     return Request(
@@ -171,7 +171,8 @@ def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     return ToolCall(id_, name, arguments, place, "custom" if custom else "function")
 
 
-def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
+def read_tool(tool: Mapping[str, Json], place: str) -> Tool | None:
+    """Return a declared tool; None for a function without a name."""
     kind = text(tool.get("type")) or "function"
     inner = mapping(tool.get(kind)) or tool
     name, described = text(inner.get("name")), text(inner.get("description")) or ""

@@ -252,7 +252,6 @@ class StreamWriter(BlockStreamWriter):
     """Writer of AWS messages, `chunk` messages, or server-sent events, in the framing of the upstream's stream."""
 
     index_name = "contentBlockIndex"
-    prefers_aws = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -264,11 +263,9 @@ class StreamWriter(BlockStreamWriter):
     def send(self, event: WireEvent) -> bytes:
         kind, body = event
         sample = self._sample
-        if self.is_aws and (sample is None or sample.event != CHUNK):
-            return message(dump(body), kind)
-        if self.is_aws:
-            return chunk(dump({kind: dict(body)}))
         first = frame_document(sample) if sample is not None else {}
+        if self.is_aws and sample is not None:
+            return chunk(dump({kind: dict(body)})) if sample.event == CHUNK else message(dump(body), kind)
         if _named(first, None).kind in first:  # events whose name is around the body
             return framed({kind: dict(body)})
         return framed(body, kind)

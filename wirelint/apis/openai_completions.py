@@ -77,18 +77,11 @@ class Reader(ChoiceReader):
             self.add_finish(choice, reason)
 
 
-class FormError(ValueError):
-    """A change that the API cannot express. The reply then passes unchanged."""
-
-    def __init__(self, kind: Kind) -> None:
-        super().__init__(f"a raw completion has no {kind}")
-
-
 def check_form(out: Sequence[Event], *kinds: Kind) -> None:
-    """Raise FormError if a block is of another kind than these."""
+    """Raise ValueError if a block is of another kind than these. The reply then passes unchanged."""
     for event in out:
         if isinstance(event, Start) and event.kind not in kinds:
-            raise FormError(event.kind)
+            raise ValueError(f"a raw completion has no {event.kind}")
 
 
 class _Writer(ChoiceWriter):

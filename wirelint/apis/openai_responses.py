@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from wirelint.apis._choices import read_tool
 from wirelint.apis.openai_responses_writer import CALLS, ENDS, StreamWriter, WholeWriter
 from wirelint.apis.reading import (
     ApiSpec,
@@ -240,15 +241,8 @@ def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
 
 
 def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
-    kind = text(tool.get("type")) or "function"
-    inner = mapping(tool.get(kind)) or tool  # nested as in Chat Completions, where a gateway forwards that form
-    name, described = text(inner.get("name")), text(inner.get("description")) or ""
-    if kind == "function":
-        if name:
-            yield Tool(name, place, described, mapping(inner.get("parameters", inner.get("input_schema"))) or None)
-    elif kind == "custom":
-        yield Tool(name or "", place, described, None, type="custom")
-    elif kind == "namespace":
+    kind, described = text(tool.get("type")) or "function", text(tool.get("description")) or ""
+    if kind == "namespace":
         for n, each in mappings(tool.get("tools")):
             yield from _tool(each, f"{place}/tools/{n}")
     elif kind in _CLIENT_TOOLS or kind.startswith("computer_use"):
@@ -256,8 +250,8 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
     elif kind in ("shell", "tool_search"):
         declared = mapping(tool.get("parameters")) if kind == "tool_search" else None
         yield Tool(kind, place, described, declared or None, _is_hosted(kind, tool), kind)
-    else:
-        yield Tool(name or kind, place, described, None, hosted=True, type=kind)
+    elif (made := read_tool(tool, place)) is not None:  # nested as in Chat Completions, if a gateway forwards that form
+        yield made
 
 
 def _tool_choice(choice: Json) -> ToolChoice:

@@ -117,18 +117,16 @@ def dump(document: Json | Mapping[str, Json]) -> bytes:
     return orjson.dumps(document)
 
 
-def other_lines(frame: Frame) -> bytes:
-    """Return the comments, `id`, `retry` and unknown lines of a frame, which a client may need without the data too."""
-    has_unknown = any(kind == "unknown-field" for kind, _ in frame.faults)
-    lines = (_NO_DATA if has_unknown else _OTHER_LINES).findall(frame.raw)
-    return b"".join(line + b"\n" for line in lines)
-
-
 def with_other_lines(frame: Frame, made: Sequence[bytes]) -> bytes:
-    """Return what was made of a frame, after its comments, `id` and `retry`, unless it is the frame itself."""
+    """Return what was made of a frame, after its comments, `id`, `retry` and unknown lines, unless it is the frame itself.
+
+    A client may need those lines without the data too.
+    """
     if not made or (len(made) == 1 and made[0] is frame.raw):
         return b"".join(made)
-    return other_lines(frame) + b"".join(made)
+    has_unknown = any(kind == "unknown-field" for kind, _ in frame.faults)
+    lines = (_NO_DATA if has_unknown else _OTHER_LINES).findall(frame.raw)
+    return b"".join([*(line + b"\n" for line in lines), *made])
 
 
 def patched_entries(

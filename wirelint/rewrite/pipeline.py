@@ -119,7 +119,8 @@ class Pipeline:
         event."""
         event = _last_said(events)
         # An empty text leaves unchanged even while a rewriter cuts or moves the text of its block.
-        if not untouched or event is None or not event.text or event.block not in self._texts or not self._is_patient():
+        harmless = untouched and event is not None and event.text and event.block in self._texts
+        if event is None or not harmless or not all(map(is_patient, self._stages)):
             self._calm, self._tail = None, ""
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
@@ -130,9 +131,6 @@ class Pipeline:
         self._in_line = in_line(event.text, self._in_line)
         self._tail = (self._tail + event.text)[-REACH:]
         self._calm = self._last = event.block
-
-    def _is_patient(self) -> bool:
-        return all(map(is_patient, self._stages))
 
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
         """Push the events of a frame. Return the events to send. Raises PipelineError."""

@@ -129,10 +129,11 @@ class _Work:
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
         """Return the rules that read a field which another rule has changed."""
-        return [rule for rule in rules if any(self._concerns(rule, code) for code in self.touched)]
-
-    def _concerns(self, rule: Rule, code: str) -> bool:
-        return code != rule.code and not self.touched[code] <= rule.ignored_fields
+        return [
+            rule
+            for rule in rules
+            if any(code != rule.code and not names <= rule.ignored_fields for code, names in self.touched.items())
+        ]
 
     def ask(self, rule: Rule) -> None:
         """Make the repairs of one rule: all of them, or none if it fails."""
