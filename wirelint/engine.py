@@ -185,21 +185,22 @@ class Session:
             self.abandon()
         return events
 
-    def close_frames(self) -> list[Frame]:
-        """Return the frames after the last complete one, at the end of the body. Each must be handed to `read`."""
+    def close(self) -> tuple[list[tuple[Frame, list[Event]]], list[Event]]:
+        """Read the rest of the body. Return its frames with their events, and the violations that only the end shows.
+
+        A second call does nothing.
+        """
         frames = self._framer.close() if self._framer is not None and not self.unread else []
         if frames:
             self._log.count(frames[-1].number + 1)
-        return frames
-
-    def close_events(self) -> list[Event]:
-        """Return the violations that only the end of the reply shows, at the first call only."""
-        if self.reader is None or self._fold is None or self._closed:
-            return []
-        self._closed = True
-        for event in (events := self.reader.close()):
-            self._fold.push(event)
-        return events
+        read = [(frame, self.read(frame)) for frame in frames]
+        last: list[Event] = []
+        if self.reader is not None and self._fold is not None and not self._closed:
+            self._closed = True
+            last = self.reader.close()
+            for event in last:
+                self._fold.push(event)
+        return read, last
 
     @property
     def repairable(self) -> bool:
@@ -241,7 +242,8 @@ class Session:
         notes: tuple[str, ...] = (),
     ) -> Exchange:
         """Return the exchange after its last byte. `end` says how the body ended."""
-        reply = self._finish_reply()
+        self.close()
+        reply = self.reply()
         if self.unread:
             end, reply = "unread", None
         elif end == "client-left" and reply is not None and reply.terminated and (reply.streamed or not reply.faults):
@@ -299,16 +301,6 @@ class Session:
         if self._whole is None:
             self._whole = self._fold.reply()
         return self._whole
-
-    def _finish_reply(self) -> Reply | None:
-        if self._framer is None or self.unread:
-            return None
-        for frame in self.close_frames():
-            self.read(frame)
-        if self._fold is None:
-            return None
-        self.close_events()
-        return self.reply()
 
 
 class Engine:

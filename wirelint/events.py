@@ -273,7 +273,12 @@ class Fold:
 
     def reply(self) -> Reply:
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
-        choices = tuple([self._choice(number) for number in numbers])
+        parts: dict[int, list[Part]] = {number: [] for number in numbers}
+        for block in self._blocks.values():
+            if (part := block.part()) is not None:
+                parts[block.start.choice].append(part)
+        no_finish = (None, "", None)
+        choices = tuple([Choice(n, tuple(made), *self._choices.get(n, no_finish)) for n, made in parts.items()])
         stopped = bool(choices) and not [choice for choice in choices if not choice.finish_reason]
         return Reply(
             id=next(iter(self._ids), None),
@@ -300,12 +305,6 @@ class Fold:
         if len(block.texts) == _JOINED:
             block.joined.append("".join(block.texts))
             block.texts.clear()
-
-    def _choice(self, number: int) -> Choice:
-        made = [block.part() for block in self._blocks.values() if block.start.choice == number]
-        parts = tuple([part for part in made if part is not None])
-        reason, pointer, event = self._choices.get(number, (None, "", None))
-        return Choice(number, parts, reason, pointer, event)
 
 
 def part_of(start: Start, text: str, events: Offsets = NOWHERE, pieces: tuple[Piece, ...] = ()) -> Part | None:

@@ -407,8 +407,8 @@ class StreamWriter(_Writer, ReplyWriter):
             self._forward(out)
             self._remember(frame)
             return frame.raw
-        if self._array:
-            return self._element(frame, events, out)
+        if self._array:  # an element holds one document
+            return b"".join(self._group(frame, events, out))
         made = [part for each in groups(frame, events, out) for part in self._group(*each)]
         return with_other_lines(frame, made)
 
@@ -434,27 +434,21 @@ class StreamWriter(_Writer, ReplyWriter):
             self._last = {name: value for name, value in document.items() if name in names} or self._last
             self._line_end = b"\r\n" if frame.raw.endswith(b"\r\n\r\n") else b"\n"
 
-    def _element(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> bytes:
-        document = frame_document(frame)
-        self._remember(frame)
-        if not document:
-            return b"".join(self._new(out, last=self._ended)) + (frame.raw if _stays(out) else b"")
-        changed = self._patched(document, own, out, last=_is_last(out))
-        return frame.raw[: frame.raw.index(b"{")] + dump(changed)
-
     def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = frame_document(frame)
         if not document:
-            yield from self._new(out, last=False)
+            yield from self._new(out, last=bool(self._array) and self._ended)
             if frame.raw and _stays(out):
                 yield frame.raw
             return
         self._remember(frame)
         if self.is_unchanged(without_violations(own), without_violations(out)):
             self._forward(out)
-            yield self._framed((frame.data or "").encode())
+            data = (frame.data or "").encode()
         else:
-            yield self._framed(dump(self._patched(document, own, out, last=_is_last(out))))
+            last = any(isinstance(event, (Finish, Done)) for event in out)
+            data = dump(self._patched(document, own, out, last=last))
+        yield frame.raw[: frame.raw.index(b"{")] + data if self._array else self._framed(data)
 
     def _new(self, out: Sequence[Event], *, last: bool) -> Iterator[bytes]:
         """Yield a reply for events without a document."""
@@ -487,6 +481,3 @@ def _stays(out: Sequence[Event]) -> bool:
     violation."""
     return any(not isinstance(event, (Start, Delta, Close, Finish)) for event in out)
 
-
-def _is_last(out: Sequence[Event]) -> bool:
-    return any(isinstance(event, (Finish, Done)) for event in out)

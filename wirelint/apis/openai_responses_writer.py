@@ -19,7 +19,7 @@ a stream, because its start has been sent, and is removed from a whole body.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -224,7 +224,7 @@ def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
     return {**item, **{name: value for name, value in new.items() if value is not None}}
 
 
-def _separate_id(item: Mapping[str, Json], change: Change, others: Iterable[str]) -> str | None:
+def _separate_id(item: Mapping[str, Json], change: Change, others: Collection[str]) -> str | None:
     """Return a new id for the item of a call with a new call id, if the item's own id is among `others`.
 
     Clients that store items by id would merge the two calls.
@@ -495,7 +495,7 @@ class StreamWriter(ReplyWriter):
             return
         yield from self._flush()
         item = mapping(document.get("item"))
-        others = (id_ for place, id_ in self._ids.items() if place != index)
+        others = [id_ for place, id_ in self._ids.items() if place != index]
         now = self._item(document, index, begins=True)
         if change is not None:
             change.item_id = change.item_id or _separate_id(item, change, others)

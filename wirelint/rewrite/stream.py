@@ -202,8 +202,7 @@ class ReplyStream:
         return [] if self._raw else self._guarded(self._end)
 
     def _end(self, out: list[bytes]) -> None:
-        read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
-        last = self._session.close_events()
+        read, last = self._session.close()
         whole = not (self._session.streamed or self._queue)
         if whole and is_clean(self._session, self._context, self._rules):
             out += self._all_raw()
