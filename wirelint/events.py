@@ -202,13 +202,11 @@ class _Block:
     events: Offsets = field(default_factory=Offsets)
     pieces: list[Piece] = field(default_factory=list)
     length: int = 0
-    id: str | None = None
-    name: str | None = None
 
     def part(self) -> Part | None:
         start = self.start
         if start.kind == "tool_call":
-            start = start._replace(id=self.id or None, name=self.name or None)
+            start = start._replace(id=start.id or None, name=start.name or None)
         return part_of(start, "".join((*self.joined, *self.texts)), self.events.copy(), tuple(self.pieces))
 
 
@@ -244,13 +242,13 @@ class Fold:
             return
         match event:
             case Start():
-                self._blocks[event.block] = block = _Block(event, id=event.id, name=event.name)
+                self._blocks[event.block] = block = _Block(event)
                 self.first_token = self.first_token or event.kind != "opaque"
                 if self.streamed and event.kind in _NUMBERED:
                     block.pieces.append(Piece(number, event.wire_index, event.id, event.name, 0))
             case CallUpdate(_, index, id_, name):
                 block = self._blocks[event.block]
-                block.id, block.name = block.id or id_, block.name or name
+                block.start = block.start._replace(id=block.start.id or id_, name=block.start.name or name)
                 block.pieces.append(Piece(number, index, id_, name, block.length))
             case Finish(choice, reason, pointer):
                 self._choices[choice] = (reason, pointer, number if self.streamed else None)

@@ -19,7 +19,7 @@ a stream, because its start has been sent, and is removed from a whole body.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -224,13 +224,13 @@ def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
     return {**item, **{name: value for name, value in new.items() if value is not None}}
 
 
-def _separate_id(item: Mapping[str, Json], change: Change, others: Collection[str]) -> str | None:
-    """Return a new id for the item of a call with a new call id, if the item's own id is among `others`.
+def _separate_id(item: Mapping[str, Json], change: Change, *, is_shared: bool) -> str | None:
+    """Return a new id for the item of a call with a new call id, if an earlier item has the id of this one.
 
     Clients that store items by id would merge the two calls.
     """
     id_ = text(item.get("id"))
-    if change.id is None or not id_ or id_ not in others:
+    if change.id is None or not id_ or not is_shared:
         return None
     return f"{id_.partition('_')[0]}_{_digest(f'{id_}/{change.id}')}"
 
@@ -321,13 +321,14 @@ class WholeWriter(BodyWriter):
         if isinstance(listed, list) and not same(block_events(events), block_events(out)):
             seen: set[str] = set()
             for index, item in mappings(listed):
+                id_ = text(item.get("id")) or ""
                 if (change := changes.by_place.get(f"/output/{index}")) is not None:
-                    change.item_id = change.item_id or _separate_id(item, change, seen)
-                seen.add(text(item.get("id")) or "")
+                    change.item_id = change.item_id or _separate_id(item, change, is_shared=id_ in seen)
+                seen.add(id_)
             changed = _with_output(changed, list(_whole_output(listed, changes, out)))
         changed = _with_finish(changed, events, out)
-        if (id_ := reply_id_of(out)) is not None and "id" in document:
-            changed["id"] = id_
+        if (reply_id := reply_id_of(out)) is not None and "id" in document:
+            changed["id"] = reply_id
         return changed
 
 
@@ -495,10 +496,10 @@ class StreamWriter(ReplyWriter):
             return
         yield from self._flush()
         item = mapping(document.get("item"))
-        others = [id_ for place, id_ in self._ids.items() if place != index]
         now = self._item(document, index, begins=True)
         if change is not None:
-            change.item_id = change.item_id or _separate_id(item, change, others)
+            is_shared = self._by_id.get(text(item.get("id")) or "", index) != index
+            change.item_id = change.item_id or _separate_id(item, change, is_shared=is_shared)
             self._ids[index] = change.item_id or self._ids.get(index, "")
             item = _labelled(item, change)
             if change.emptied:
