@@ -48,23 +48,13 @@ class Session:
     `finish`.
     """
 
-    def __init__(
-        self,
-        api: ApiSpec,
-        *,
-        id: str,  # noqa: A002 - the field's own name
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        started: float | None = None,
-        max_body: int | None = None,
-    ) -> None:
+    def __init__(self, api: ApiSpec, *, id: str, method: str, url: str, headers: Mapping[str, str]) -> None:  # noqa: A002
         self.api = api
         self._request: Request | None = None
         self._asked: bytes | dict[str, Json] | None = None
         self._id, self._method, self.url, self._headers = id, method, url, headers
-        self._started = started
-        self._max_body = max_body
+        self._started: float | None = None
+        self._max_body: int | None = None
         self._head: Exchange | None = None
         self._status: int | None = None
         self.reply_headers: Mapping[str, str] = {}
@@ -106,8 +96,9 @@ class Session:
         api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
-        session = cls(api, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+        session = cls(api, id=id, method=method, url=url, headers=headers)
         session._asked = body if later else as_object(document)
+        session._started, session._max_body = started, max_body
         return session
 
     @property

@@ -480,4 +480,3 @@ def _stays(out: Sequence[Event]) -> bool:
     """Return True if a frame without a document is forwarded: `out` still has its closing bracket, comment or
     violation."""
     return any(not isinstance(event, (Start, Delta, Close, Finish)) for event in out)
-

@@ -31,9 +31,6 @@ class CodingError(ValueError):
 class TooLargeError(CodingError):
     """The decoded body exceeds the limit."""
 
-    def __init__(self) -> None:
-        super().__init__("larger than it may be")
-
 
 class _Room:
     """Number of plain bytes that a decoder may still produce (None: no limit). Each fed byte adds `ratio`."""
@@ -45,7 +42,7 @@ class _Room:
     def count(self, fed: int, plain: int) -> None:
         self._left += self._ratio * fed - plain
         if self._left < 0:
-            raise TooLargeError
+            raise TooLargeError("larger than it may be")
 
 
 class _Member(Protocol):

@@ -111,17 +111,16 @@ class JsonLines(Framer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._searched = 0
         self._line = 0
         """Offset of the last line in the buffer. All lines before it are blank."""
 
     def feed(self, data: bytes) -> list[Frame]:
         if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
             return [self._frame(data)]  # one line per chunk, as most servers send them
-        self._buffer += data
-        buffer = self._buffer
+        buffer, position = self._buffer, len(self._buffer)  # the bytes so far hold no line feed after the blank lines
+        buffer += data
         frames: list[Frame] = []
-        start, line, position = 0, self._line, self._searched
+        start, line = 0, self._line
         while (end := buffer.find(b"\n", position)) >= 0:
             position = end + 1
             if not buffer[line:position].isspace():
@@ -130,7 +129,7 @@ class JsonLines(Framer):
             line = position
         if start:
             del buffer[:start]
-        self._line, self._searched = line - start, len(buffer)
+        self._line = line - start
         return frames
 
     def _last_frame(self, rest: bytes) -> Frame:

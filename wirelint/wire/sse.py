@@ -45,9 +45,8 @@ class EventStream(Framer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._searched = self._blank = 0
-        """`_searched`: offset up to which the buffer was searched for the end of a frame. `_blank`: bytes of blank
-        lines at the beginning of the frame."""
+        self._blank = 0
+        """Bytes of blank lines at the beginning of the frame."""
         self._lone_lf = True
         self._name: str | None = None
         """Event name of the last frame, if that frame had no data: `event: message_start\\n\\n`."""
@@ -57,10 +56,10 @@ class EventStream(Framer):
         alone = self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF
         if alone and b"}\ndata:" not in data and b"}\nevent:" not in data:
             return [self._frame(data)]  # one event, as most servers write them
-        self._buffer += data
-        buffer = self._buffer
+        # The buffer was searched for the end of a frame, but a blank line may begin up to three bytes before its end.
+        buffer, start, position = self._buffer, 0, max(len(self._buffer) - 3, 0)
+        buffer += data
         frames: list[Frame] = []
-        start, position = 0, self._searched
         while True:
             end = self._end_of_frame(start, position)
             limit = end if end >= 0 else len(buffer)
@@ -77,8 +76,6 @@ class EventStream(Framer):
             self._blank = 0
         if start:
             del buffer[:start]
-        # A blank line may begin up to three bytes before the end of the buffer.
-        self._searched = max(len(buffer) - 3, 0)
         return frames
 
     def _last_frame(self, rest: bytes) -> Frame:
