@@ -44,9 +44,7 @@ class FrameListener(Protocol):
 
 
 class Session:
-    """Reader of one exchange: `begin` it with the request, `respond` with the head of the reply, `feed` its body,
-    `finish`.
-    """
+    """Reader of one exchange: `begin` with the request, `respond` with the reply's head, `feed` its body, `finish`."""
 
     def __init__(self, api: ApiSpec, *, id: str, method: str, url: str, headers: Mapping[str, str]) -> None:  # noqa: A002
         self.api = api
@@ -123,8 +121,7 @@ class Session:
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:
-        """Read bytes of the reply's body, already without content codings. `at` is their time in ms after the
-        request."""
+        """Read bytes of the reply's body without its content codings, `at` milliseconds after the request."""
         for frame in self.frame(data, at):
             self.read(frame)
 
@@ -209,9 +206,7 @@ class Session:
         return self._framer.framing if self._framer is not None else "whole"
 
     def abandon(self) -> None:
-        """Stop reading the body, for example after a coding that could not be decoded. The reply is neither checked nor
-        kept.
-        """
+        """Stop reading the body, for example if its coding cannot be decoded. The reply is neither checked nor kept."""
         self.unread = True
         self.listener = None
         self.reader = self._fold = None
@@ -295,8 +290,7 @@ class Session:
 
 
 class Engine:
-    """Runner of the rules over exchanges, with a ledger. `report(rule name, exception)` is called once per failing
-    rule."""
+    """Runner of the rules over exchanges, with a ledger. `report(rule name, error)` is called once per failing rule."""
 
     def __init__(
         self,

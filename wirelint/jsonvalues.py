@@ -123,8 +123,7 @@ class Arguments:
 
 
 def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
-    """Yield the top-level JSON values of a text and the offset after each. Stop at the first character that begins
-    none."""
+    """Yield the top-level JSON values of a text with the offset after each, up to the first character of none."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     position, size = 0, len(text)
     while position < size:

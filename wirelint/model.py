@@ -376,8 +376,7 @@ class Message:
 
     @property
     def speaks(self) -> bool:
-        """Return True if the message holds words of a user. Text beside tool results, and reminders, come from the
-        client."""
+        """Return True if a user wrote the message. Text beside tool results, and reminders, come from the client."""
         if self.role != "user" or self.results:
             return False
         said = [part for part in self.parts if isinstance(part, (Opaque, Text))]
@@ -402,8 +401,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only; `names`: the tools that may be called, if
-    limited."""
+    """`mode` none | auto | required | named; `name` with `named` only; `names`: the permitted tools, if limited."""
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None

@@ -330,8 +330,7 @@ class _Writer:
     def _patched(
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event], *, last: bool
     ) -> dict[str, Json]:
-        """Return the document with the events `own` replaced by `out`. `last`: no later document can complete a
-        call."""
+        """Return the document with `own` replaced by `out`. `last`: no later document can complete a call."""
         inner, place = unwrapped(dict(document))
         if place:
             return {**document, "response": self._patched(inner, own, out, last=last)}
@@ -477,6 +476,5 @@ class WholeWriter(BodyWriter, _Writer):
 
 
 def _stays(out: Sequence[Event]) -> bool:
-    """Return True if a frame without a document is forwarded: `out` still has its closing bracket, comment or
-    violation."""
+    """Return True if a frame without a document still has a closing bracket, a comment or a violation in `out`."""
     return any(not isinstance(event, (Start, Delta, Close, Finish)) for event in out)

@@ -151,8 +151,7 @@ class _Writer:
         return {**document, "message": dict(message)} if self._chat else dict(message)
 
     def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
-        """Return the content in pieces, each in the order thinking, text, calls. `joined`: one piece for all
-        content."""
+        """Return the content in pieces, each in the order thinking, text, calls. `joined`: in one piece."""
         pieces: list[_Piece] = [([], [], [])]
         for event in out:
             start = self._starts.get(event.block) if isinstance(event, (Start, Delta)) else None

@@ -129,8 +129,7 @@ class Changes:
         self.made: dict[int, Made] = {}
 
     def take(self, own: Sequence[Event], out: Sequence[Event]) -> list[tuple[Change, str]]:
-        """Record that the events `own` became `out`. Return text of known blocks that was released with the events of
-        another frame."""
+        """Record that the events `own` became `out`. Return text of known blocks from other frames' events."""
         begun = {event.block: event for event in out if type(event) is Start}
         updates = {event.block: event for event in out if type(event) is CallUpdate}
         for event in own:

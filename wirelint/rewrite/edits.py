@@ -44,8 +44,7 @@ class _Item(NamedTuple):
 
 
 class _Node:
-    """A node of the tree: a place that an edit names, or a container around one. Edits below an edited place are
-    dropped."""
+    """A place that an edit names, or a container around one. Edits below an edited place are dropped."""
 
     __slots__ = ("before", "children", "edit")
 
@@ -168,9 +167,7 @@ class _Walk:
 
 
 def _rearrange(items: Sequence[_Item], opened: int, closed: int, new: Sequence[str]) -> list[_Splice]:
-    """Return the splices that remove items with their commas and append new ones. `opened` and `closed` are the
-    offsets just inside the brackets.
-    """
+    """Return the splices that remove items with their commas and append new ones between the brackets."""
     last = max((number for number, item in enumerate(items) if not item.goes), default=None)
     if last is None:
         return [_Splice(opened, closed, ",".join(new))] if items or new else []

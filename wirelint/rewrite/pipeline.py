@@ -115,8 +115,7 @@ class Pipeline:
         return True
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
-        """Record that the pushed events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an
-        event."""
+        """Record that the events of a frame have been sent. `untouched`: unchanged, and no rewriter holds an event."""
         event = _last_said(events)
         # An empty text leaves unchanged even while a rewriter cuts or moves the text of its block.
         harmless = untouched and event is not None and event.text and event.block in self._texts
@@ -267,8 +266,7 @@ class Pipeline:
         return out
 
     def forget(self) -> None:
-        """Drop the state of the rewriters at the end of the reply. Reference cycles would leave it to the garbage
-        collector."""
+        """Drop the state of the rewriters at the end of the reply, since their cycles burden the garbage collector."""
         for stage in self._stages:
             if (forget := getattr(stage, "forget", None)) is not None:
                 forget()
@@ -302,8 +300,7 @@ class Pipeline:
         return events
 
     def _are_text(self, events: Sequence[Event]) -> bool:
-        """Return True if the events are deltas of text, and counts beside them. After a long hold, thousands are released
-        at once."""
+        """Return True if the events are deltas of text, with or without counts. There may be thousands."""
         texts = self._texts
         said = events if len(events) == 1 else without_counts(events)
         return bool(said) and all(type(event) is Delta and event.block in texts for event in said)

@@ -75,8 +75,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
 
 @lru_cache(maxsize=256)
 def _able(rules: tuple[Rule, ...], api: str, member: str) -> tuple[Rule, ...]:
-    """Return the rules that define `member` (`fix_request`, `answer`) for requests of an API, in the order of their
-    codes."""
+    """Return the rules with a `member` (`fix_request`, `answer`) for an API's requests, in the order of their codes."""
     able = [rule for rule in rules if getattr(type(rule), member) is not getattr(Rule, member)]
     able = [rule for rule in able if channel_of(api) in rule.channels and api in (rule.request_apis or (api,))]
     return tuple(sorted(able, key=lambda rule: rule.code))

@@ -37,8 +37,7 @@ from wirelint.wire.websocket import is_socket
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """Frame that has not been sent yet. `out` are the events of the pipeline for it; its first `sent` bytes have been
-    sent."""
+    """Frame that has not been sent yet. `out`: the pipeline's events for it. Its first `sent` bytes have been sent."""
 
     frame: Frame
     events: Sequence[Event]
@@ -65,18 +64,14 @@ def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
 
 
 def _place_in(home: Waiting, event: Event) -> int:
-    """Return the position of an event among others of its frame. Events that were read after it may precede it in
-    `out`.
-    """
+    """Return the position of an event among others of its frame. `out` may hold events that were read after it."""
     order = {id(one): number for number, one in enumerate(home.events)}
     own = order.get(id(event), len(order))
     return next((place for place, one in enumerate(home.out) if order.get(id(one), -1) > own), len(home.out))
 
 
 def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:
-    """Return the events of waiting frames, and those of frames that have left. Events without a frame are in
-    neither.
-    """
+    """Return the events of waiting frames, and those of frames that have left, without events that have no frame."""
     waiting: list[Event] = []
     gone: list[Event] = []
     for event in events:
@@ -86,9 +81,7 @@ def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event
 
 
 def missing_end(raw: bytes, framing: Framing) -> bytes:
-    """Return the line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may
-    follow.
-    """
+    """Return the line ends that a stream lacks (`event: pi`, `: bye`, `{"a":1}`) before another event may follow."""
     if not raw or framing not in ("events", "lines"):
         return b""
     if framing == "lines":
@@ -158,8 +151,7 @@ class ReplyStream:
     # --- bytes --------------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, at: float | None = None) -> list[bytes]:
-        """Read bytes of the upstream, `at` ms after the request. Return the bytes to send to the client; no item is
-        empty."""
+        """Read bytes of the upstream, `at` ms after the request. Return the bytes for the client; no item is empty."""
         if not data:
             return []
         if self._raw:
@@ -183,8 +175,7 @@ class ReplyStream:
             return out + self._fail(error)
 
     def flush(self, at: float | None = None) -> list[bytes]:
-        """Return all received bytes, because no more may arrive. Later bytes are repaired again, from the next frame
-        on."""
+        """Return all received bytes, because no more may arrive. Repairs of later bytes begin at the next frame."""
         return [] if self._raw else self._guarded(self._hand_out)
 
     def due(self, at: float) -> float | None:
@@ -358,8 +349,7 @@ class ReplyStream:
 
     @property
     def _waits(self) -> bool:
-        """Return True if a client waits for kept bytes of a stream. A whole body is useless to a client before its
-        end."""
+        """Return True if a client waits for kept bytes of a stream. Half of a whole body is useless to a client."""
         return bool(self._queue) or (self._session.streamed and len(self._kept) > self._skip)
 
     def _hand_out(self, out: list[bytes]) -> None:
@@ -411,8 +401,7 @@ class ReplyStream:
             self._tell("repairing the reply", error)
 
     def _close(self, late: Sequence[Event], out: list[bytes], before: bytes = b"") -> None:
-        """Write events that belong to no waiting frame. `before`: the bytes sent before them, which may lack a line
-        end."""
+        """Write events of no waiting frame. `before`: the bytes sent before them, which may lack a line end."""
         if late and self._writer is not None and (made := self._writer.close(late)):
             self.changed = True
             out.append(missing_end(before, self._session.framing) + made)

@@ -21,9 +21,7 @@ MOST_PLAIN = 32 << 20
 
 
 class CodingError(ValueError):
-    """The body does not match its content-encoding, or the coding is unknown. `plain` was decoded from the same
-    bytes before the damage.
-    """
+    """The body does not match its content-encoding, or that is unknown. `plain`: what was decoded until then."""
 
     plain = b""
 
@@ -175,8 +173,7 @@ def _decode(member: _Member, data: bytes) -> bytes:
 
 
 class Decoder:
-    """Decoder of the codings of a body, which were applied one after the other. They are undone from the last to the
-    first."""
+    """Decoder of a body to which codings were applied one after the other."""
 
     def __init__(self, codings: Sequence[_Coding], most: int | None, ratio: int) -> None:
         self._room = _Room(most, ratio)

@@ -44,8 +44,7 @@ def opens(message: bytes) -> bool:
 
 
 def may_open(message: bytes) -> bool:
-    """Return True if a client's message that is too large to parse seems to begin an exchange, by its first and last 4
-    KiB."""
+    """Return True if the first and last 4 KiB of a client's message, too large to parse, seem to begin an exchange."""
     return _OPENS.encode() in message[:_HEAD] or _OPENS.encode() in message[-_HEAD:]
 
 
@@ -61,8 +60,7 @@ def as_line(message: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Turn:
-    """An exchange on a socket: the client's message, and the server's messages as lines. `closed`: the last one has
-    arrived."""
+    """An exchange on a socket: the client's message, and the server's as lines. `closed`: the last one has arrived."""
 
     asked: bytes
     answered: bytearray = field(default_factory=bytearray)
