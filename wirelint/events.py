@@ -266,8 +266,6 @@ class Fold:
                     self._faults.append(Fault(kind, number, detail))
             case Done():
                 self.terminated = True
-            case Close() | Other():
-                pass
 
     def reply(self) -> Reply:
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))

@@ -207,8 +207,6 @@ class _Parts:
                         self._add(self._source[item])
                 case Close(block=block) if block in self._writer.pending:
                     self._add(self._writer.pending.pop(block).part())
-                case _:
-                    pass
         self._finish_all(None, last=last)
         self._add_silent(len(self._source))
         return self._made
@@ -339,16 +337,11 @@ class _Writer:
             made[name] = id_
         listed = document.get("candidates")
         rows: list[Json] = list(listed) if isinstance(listed, list) else []
-        known: set[int] = set()
-        for position, row in mappings(listed):
-            choice = index_of(row, position)
-            known.add(choice)
-            rows[position] = self._candidate(row, choice, made, own, out, last=last)
-        for choice in sorted({c for event in out if (c := self._choice_of(event)) is not None} - known):
-            row = {"content": {"role": "model"}, "index": choice}
-            changed = self._candidate(row, choice, made, (), out, last=last)
-            if changed is not row:
-                rows.append(changed)
+        known = {index_of(row, position) for position, row in mappings(rows)}
+        new = {choice for event in out if (choice := self._choice_of(event)) is not None} - known
+        rows += [{"content": {"role": "model"}, "index": choice} for choice in sorted(new)]
+        for position, row in mappings(rows):
+            rows[position] = self._candidate(row, index_of(row, position), made, own, out, last=last)
         if rows or "candidates" in document:
             made["candidates"] = rows
         return made

@@ -324,7 +324,8 @@ class Reader(ReplyReader):
             case "response.output_item.done":
                 self._item_done(document)
             case _ if kind in _HEADS:
-                self._meta(mapping(document.get("response")))
+                response = mapping(document.get("response"))
+                self.out += self.meta(text(response.get("id")), text(response.get("model")))
             case _ if kind in ENDS:
                 status = kind.removeprefix("response.")
                 self._response({"status": status, **mapping(document.get("response"))})
@@ -339,8 +340,6 @@ class Reader(ReplyReader):
                 self._response(document)
             case _ if not kind.startswith("response.") and error_of(document) is not None:
                 self.out += self.failure(error_of(document))
-            case _:
-                pass
 
     def _text(self, stem: str, document: Mapping[str, Json], *, delta: bool) -> None:
         kind, numbered, within = _DELTAS[stem]
@@ -426,7 +425,7 @@ class Reader(ReplyReader):
 
     def _response(self, response: Mapping[str, Json]) -> None:
         """Read a whole response: a body, or the end of a stream."""
-        self._meta(response)
+        self.out += self.meta(text(response.get("id")), text(response.get("model")))
         self.out += self.failure(error_of(response))
         for index, item in mappings(response.get("output")):
             if index not in self._ended:
@@ -438,9 +437,6 @@ class Reader(ReplyReader):
         elif status in ("completed", "incomplete", "failed", "cancelled"):
             self.out.append(Finish(0, status, "/status", self.frame))
         self.out += self.usage(response.get("usage"))
-
-    def _meta(self, response: Mapping[str, Json]) -> None:
-        self.out += self.meta(text(response.get("id")), text(response.get("model")))
 
     def _item(self, index: int, item: Mapping[str, Json]) -> None:
         """Read the parts of a complete item that the stream has not sent yet."""
