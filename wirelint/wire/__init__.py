@@ -79,10 +79,6 @@ class Sniffer:
         head, self._head = bytes(self._head), bytearray()
         return framer.feed(head)
 
-    @property
-    def waiting(self) -> bytes:
-        return bytes(self._head) if self._framer is None else self._framer.waiting
-
     def _choose(self, head: bytes) -> Framer | None:
         """Return the framer of a body; None if more bytes are needed."""
         if head[:1] == b"{":  # nearly all whole bodies; no AWS message begins with such a length
