@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import regex
+
 from wirelint.events import Frame
 from wirelint.jsonvalues import decode_json
 from wirelint.wire.aws_eventstream import CONTENT_TYPE, looks_like_messages
@@ -20,9 +22,8 @@ from wirelint.wire.json_bodies import JsonLines as JsonLines
 from wirelint.wire.json_bodies import WholeBody as WholeBody
 from wirelint.wire.sse import EventStream as EventStream
 
-_EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_EVENT = regex.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+(?:data|event|id|retry)?:")
 _STREAMED = TYPES | {CONTENT_TYPE}
-_LONGEST_FIELD = max(map(len, _EVENT_FIELDS))
 
 
 def looks_like_events(head: bytes) -> bool | None:
@@ -30,12 +31,9 @@ def looks_like_events(head: bytes) -> bool | None:
 
     The content type is not enough: some gateways send streams as `text/plain`, or without a type.
     """
-    if BOM.startswith(head[:3]) and len(head) < 3:
-        return None
-    text = head.removeprefix(BOM).lstrip(BLANKS)
-    if text.startswith(_EVENT_FIELDS):
+    if _EVENT.match(head):
         return True
-    return None if len(text) < _LONGEST_FIELD and any(name.startswith(text) for name in _EVENT_FIELDS) else False
+    return None if _EVENT.fullmatch(head, partial=True) else False
 
 
 class Sniffer:
