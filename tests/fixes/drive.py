@@ -119,7 +119,7 @@ def run(
     for number, data in enumerate(came):
         at = None if step is None else number * step
         pieces += rewriting.feed(data, at)
-        pieces += rewriting.flush(at) if flush else []
+        pieces += rewriting.flush() if flush else []
     pieces += rewriting.end() if complete else rewriting.flush()
     return Result(passage, tuple(pieces), rewriting)
 

@@ -472,7 +472,7 @@ def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, *, large
 def note_unknown(recorder: ExchangeRecorder) -> bool:
     """Return True if an exchange of an unknown API is to be recorded; the recorder gets the reason."""
     body = recorder.request_body or b""
-    recorder.unknown_reason = unknown_because(recorder.method, recorder.url, lower(recorder.request_headers), body)
+    recorder.unknown_reason = unknown_because(recorder.method, recorder.url, body)
     if not recorder.unknown_reason:
         return False
     recorder.notes.append(f"not checked: {recorder.unknown_reason}")

@@ -94,7 +94,7 @@ class StreamedReply:
         return self._release(lambda reply_stream: reply_stream.tick(self._recorder.now()))
 
     def flush(self) -> list[bytes]:
-        return self._release(lambda reply_stream: reply_stream.flush(self._recorder.now()))
+        return self._release(lambda reply_stream: reply_stream.flush())
 
     def _release(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
         reply_stream = self._recorder.reply_stream
@@ -258,7 +258,7 @@ class HttpReply(StreamedReply):
             return self._note([])
         if self._ends and not self._broken:
             return self._note(reply_stream.end())
-        return self._note(reply_stream.flush(self._recorder.now()))
+        return self._note(reply_stream.flush())
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Return decoded bytes; all bytes unchanged if the body turns out to be uncoded text."""

@@ -36,10 +36,10 @@ def _signs() -> dict[str, Any]:
     }
 
 
-def unknown_because(method: str, url: str, headers: Mapping[str, str], body: bytes) -> str:
+def unknown_because(method: str, url: str, body: bytes) -> str:
     """Return why an unclaimed request is worth recording; an empty string for other traffic.
 
-    `body` is without content codings. `headers` are in lower case.
+    `body` is without content codings.
     """
     if method.upper() != "POST" or not body:
         return ""

@@ -31,7 +31,7 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.readers.source import as_string
 from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
-from wirelint.engine import Engine, internal, lower
+from wirelint.engine import Engine, internal
 from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.model import Exchange, Json, MissingInfo, Side, missing_words
 from wirelint.rewrite import rewrite_reply
@@ -196,8 +196,7 @@ def check_record(record: Record, engine: Engine, report: Report | None = None) -
     try:
         exchange = replay(record)
         if exchange is None:
-            headers = lower(record.request_headers)
-            because = unknown_because(record.method, record.url, headers, record.request_body or b"")
+            because = unknown_because(record.method, record.url, record.request_body or b"")
             return Checked(record, None, because=because)
         exchange = engine.ledger.place(exchange)
         return Checked(record, exchange, engine.check(exchange))

@@ -174,7 +174,7 @@ class ReplyStream:
         except Exception as error:  # fail open
             return out + self._fail(error)
 
-    def flush(self, at: float | None = None) -> list[bytes]:
+    def flush(self) -> list[bytes]:
         """Return all received bytes, because no more may arrive. Repairs of later bytes begin at the next frame."""
         return [] if self._raw else self._guarded(self._hand_out)
 
