@@ -57,7 +57,7 @@ def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) 
         for piece in split(data, [place - start for place in inside]):
             session.feed(piece, at)
         start += len(data)
-    return session.finish(made.end, error=made.error, timing=made.timing)
+    return session.finish(made.end, error=made.error).but(timing=made.timing)
 
 
 def findings_at_cuts(

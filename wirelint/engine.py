@@ -218,15 +218,7 @@ class Session:
         """Return True if the terminator of the protocol was read. Clients stop reading there."""
         return self._fold is not None and self._fold.terminated
 
-    def finish(
-        self,
-        end: End = "complete",
-        *,
-        error: str | None = None,
-        timing: Timing | None = None,
-        chunks: Sequence[tuple[float, int]] | None = None,
-        notes: tuple[str, ...] = (),
-    ) -> Exchange:
+    def finish(self, end: End = "complete", *, error: str | None = None) -> Exchange:
         """Return the exchange after its last byte. `end` says how the body ended."""
         self.close()
         reply = self.reply()
@@ -234,20 +226,18 @@ class Session:
             end, reply = "unread", None
         elif end == "client-left" and reply is not None and reply.terminated and (reply.streamed or not reply.faults):
             end = "complete"  # SDKs hang up at the terminator
-        if self.unread_because is not None and self.unread_because not in notes:
-            notes = (*notes, self.unread_because)
+        notes = [self.unread_because] if self.unread_because is not None else []
         if reply is not None:
             tools = self.request.tools if self.request is not None else ()
-            notes = (*notes, *dict.fromkeys(note for part in reply.parts for note in _limit_notes(part, tools)))
-        measured = Timing(self._started, self._log.first, self._first_token, None)
+            notes += dict.fromkeys(note for part in reply.parts for note in _limit_notes(part, tools))
         return self.head().but(
             reply=reply,
             end=end,
             error=error,
-            timing=timing or measured,
-            chunks=tuple(chunks if chunks is not None else self._log.chunks),
+            timing=Timing(self._started, self._log.first, self._first_token, None),
+            chunks=self._log.chunks,
             arrivals=self.arrivals(),
-            notes=notes,
+            notes=tuple(notes),
         )
 
     def head(self) -> Exchange:

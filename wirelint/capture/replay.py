@@ -70,11 +70,15 @@ def respond(session: Session, record: Record) -> None:
 
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
     """Return the exchange after the session has read the body. `delivered`: a changed reply that the client got."""
+    exchange = session.finish(record.end, error=record.error)
     why = record.notes if record.end == "unread" else ()
-    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=why)
-    if record.missing:
-        exchange = dataclasses.replace(exchange, missing=record.missing)
-    return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
+    return exchange.but(
+        timing=record.timing,
+        chunks=record.chunks,
+        notes=tuple(dict.fromkeys((*why, *exchange.notes))),
+        missing=record.missing,
+        delivered=delivered,
+    )
 
 
 def delivered_reply(record: Record, listener: FrameListener | None = None) -> Reply | None:
