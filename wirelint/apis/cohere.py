@@ -289,7 +289,7 @@ class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         message = dict(mapping(document.get("message")))
         changed: dict[str, Json] = {**document, "message": message}
-        before, after = _by_group(events), _by_group(out)
+        before, after = [{group: _of_group(some, group) for group in (CONTENT, _CALL, "")} for some in (events, out)]
         if not same(before[_CALL], after[_CALL]):
             set_or_drop(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL))
         if not same(before[CONTENT], after[CONTENT]):
@@ -311,16 +311,10 @@ class WholeWriter(BodyWriter):
         return changed
 
 
-def _by_group(events: Sequence[Event]) -> dict[str, list[Event]]:
-    """Return the events of a body's blocks, by the group that numbers them."""
-    found: dict[str, list[Event]] = {CONTENT: [], _CALL: [], "": []}
-    group: dict[int, str] = {}
-    for event in block_events(events):
-        if isinstance(event, Start):
-            group[event.block] = _group_of(event)
-        if isinstance(event, Start | Delta | CallUpdate) and event.block in group:
-            found[group[event.block]].append(event)
-    return found
+def _of_group(events: Sequence[Event], group: str) -> list[Start | Delta | CallUpdate]:
+    """Return the events of the blocks that a group numbers."""
+    groups = {event.block: _group_of(event) for event in events if isinstance(event, Start)}
+    return [event for event in block_events(events) if groups.get(event.block) == group]
 
 
 def _entries(listed: Json, events: Sequence[Event], out: Sequence[Event], group: str) -> list[Json]:

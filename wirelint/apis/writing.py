@@ -32,7 +32,7 @@ def without_violations(events: Iterable[Event]) -> list[Event]:
     return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
 
-def block_events(events: Iterable[Event]) -> list[Event]:
+def block_events(events: Iterable[Event]) -> list[Start | Delta | CallUpdate]:
     """Return the events that make up the blocks of a whole body."""
     return [event for event in events if isinstance(event, (Start, Delta, CallUpdate))]
 
