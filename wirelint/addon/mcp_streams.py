@@ -27,7 +27,6 @@ from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply, body_of, is_json, make_open_ended, replace_body
 from wirelint.apis import channel_of
-from wirelint.apis.mcp import is_stream
 from wirelint.apis.writing import framed
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
@@ -108,7 +107,9 @@ class SessionStreams:
     def mind(self, recorder: ExchangeRecorder) -> None:
         """Track the stream if the reply is a session stream."""
         flow, response = recorder.flow, recorder.flow.response
-        if recorder.method != "GET" or response is None or not is_stream(response.headers.get("content-type", "")):
+        if recorder.method != "GET" or response is None:
+            return
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
             return
         if response.headers.get("content-encoding", "identity") != "identity":
             return

@@ -295,7 +295,7 @@ class ExchangeRecorder:
         it is repeated at the head of every later part."""
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
-        if self._decoder is not None or self.is_unread or self._is_broken or stream.waiting or not frames:
+        if self._decoder is not None or self.is_unread or self._is_broken or stream.close() or not frames:
             return None
         part = dataclasses.replace(self, notes=[], faults=[], on_data=None, fixer=None)
         self._earlier_parts += raw[self._repeated_size :]

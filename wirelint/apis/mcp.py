@@ -66,11 +66,6 @@ def claims_other(method: str, path: str, headers: Mapping[str, str], body: Json)
             return False
 
 
-def is_stream(content_type: str) -> bool:
-    """Return True if a reply of this type is a stream of events."""
-    return content_type.startswith("text/event-stream")
-
-
 def claims_reply(document: Mapping[str, Json]) -> bool:
     """Return True if a message alone shows that it belongs to this protocol."""
     if not _is_message(document):

@@ -47,18 +47,13 @@ class Framer(ABC):
         self._number = 0
         """Number of the next frame."""
 
-    @property
-    def waiting(self) -> bytes:
-        """Bytes received that are not yet part of a frame."""
-        return bytes(self._buffer)
-
     @abstractmethod
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames completed by `data`, in order."""
 
     def close(self) -> list[Frame]:
         """Return the bytes after the last complete frame, as a separate frame."""
-        rest = self.waiting
+        rest = bytes(self._buffer)
         self._buffer.clear()
         return [self._last_frame(rest)] if rest else []
 
