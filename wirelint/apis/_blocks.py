@@ -186,6 +186,8 @@ class BlockStreamWriter(ReplyWriter, ABC):
         self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
         self._sent: set[int] = set()  # blocks of which an event has left
         self._sample: Frame | None = None
+        self.is_aws: bool | None = None
+        """True if the stream consists of AWS event stream messages; None before its first frame."""
 
     # Hooks for the API. The events of a hook name their block by `number`.
 
@@ -225,12 +227,9 @@ class BlockStreamWriter(ReplyWriter, ABC):
 
     # The writer itself.
 
-    @property
-    def is_aws(self) -> bool:
-        """Return True if the stream consists of AWS event stream messages."""
-        return self._sample is not None and looks_like_messages(self._sample.raw[:12]) is True
-
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        if self.is_aws is None:
+            self.is_aws = looks_like_messages(frame.raw[:12]) is True
         if self._sample is None and frame.data is not None:
             self._sample = frame
         for event in events:

@@ -263,9 +263,10 @@ class StreamWriter(BlockStreamWriter):
     def send(self, event: WireEvent) -> bytes:
         kind, body = event
         sample = self._sample
+        if self.is_aws:
+            is_chunk = sample is not None and sample.event == CHUNK
+            return chunk(dump({kind: dict(body)})) if is_chunk else message(dump(body), kind)
         first = frame_document(sample) if sample is not None else {}
-        if self.is_aws and sample is not None:
-            return chunk(dump({kind: dict(body)})) if sample.event == CHUNK else message(dump(body), kind)
         if _named(first, None).kind in first:  # events whose name is around the body
             return framed({kind: dict(body)})
         return framed(body, kind)
