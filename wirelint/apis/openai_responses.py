@@ -241,7 +241,9 @@ def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
 
 
 def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
-    kind, described = text(tool.get("type")) or "function", text(tool.get("description")) or ""
+    kind = text(tool.get("type")) or "function"
+    inner = mapping(tool.get(kind)) or tool  # nested as in Chat Completions, where a gateway forwards that form
+    described = text(inner.get("description")) or ""
     if kind == "namespace":
         for n, each in mappings(tool.get("tools")):
             yield from _tool(each, f"{place}/tools/{n}")
@@ -250,7 +252,9 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
     elif kind in ("shell", "tool_search"):
         declared = mapping(tool.get("parameters")) if kind == "tool_search" else None
         yield Tool(kind, place, described, declared or None, _is_hosted(kind, tool), kind)
-    elif (made := read_tool(tool, place)) is not None:  # nested as in Chat Completions, if a gateway forwards that form
+    elif kind not in ("function", "custom"):
+        yield Tool(text(inner.get("name")) or kind, place, described, None, hosted=True, type=kind)
+    elif (made := read_tool(tool, place)) is not None:
         yield made
 
 
