@@ -174,7 +174,6 @@ class Inspector:
         yield from self._sockets.under_way()
 
     def log_totals(self) -> None:
-        """Log the counts of all exchanges as a table."""
         self.queue.drain()
         log_totals(self.ui.totals)
 
@@ -414,7 +413,6 @@ class Inspector:
             recorder.close()
 
     def _check_loaded(self, flow: http.HTTPFlow) -> None:
-        """Check, log and annotate the exchanges of a flow from a file."""
         self.queue.drain()
         for record in records_of(flow):
             checked = check_record(self.redactor.record(record), self.engine, self.failures.log)

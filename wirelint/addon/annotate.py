@@ -125,7 +125,6 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
 
 
 def announce(recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor) -> None:
-    """Report findings of an open exchange."""
     clean = tuple(_redacted(findings, redactor))
     recorder.open_findings += clean
     record = Record(exchange.id, exchange.method, "", status=exchange.status, timing=exchange.timing)
@@ -224,7 +223,6 @@ def _take_over(message: http.Message, original: http.Message) -> None:
 
 
 def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
-    """Write an exchange to both capture files."""
     record, annotations = checked.record, {**annotations_of(checked), **store.place()}
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
@@ -319,7 +317,6 @@ def _result(
 
 
 def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
-    """Return a result with the failures that came after it."""
     return dataclasses.replace(checked, findings=(*checked.findings, *faults)) if faults else checked
 
 

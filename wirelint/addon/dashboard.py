@@ -85,7 +85,6 @@ class Dashboard:
 
     @property
     def url(self) -> str:
-        """The address of the page, with its token."""
         return f"http://{HOST}:{self.port}/?token={self._token}"
 
     def start(self, port: int) -> None:
@@ -117,7 +116,6 @@ class Dashboard:
                 page.end()
 
     def add(self, checked: Checked) -> None:
-        """Take an exchange that has ended."""
         with self.failures.caught("updating the dashboard"):
             conversations, issues = self._board.add(checked)
             for page in self.pages:
@@ -213,9 +211,6 @@ class _Handler(RequestHandler):
     def log_exception(self, typ: Any, value: BaseException | None, tb: Any) -> None:
         if value is not None and not hasattr(value, "status_code"):  # tornado's HTTPError is an answer, no failure
             self.dashboard.failures.log("the dashboard", value)
-
-    def compute_etag(self) -> str | None:
-        return None
 
 
 class _Html(_Handler):

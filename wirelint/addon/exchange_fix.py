@@ -89,7 +89,6 @@ class ExchangeFixer:
 
     @property
     def blocks(self) -> bool:
-        """Return True if policies may block calls."""
         return bool(self._settings.policies)
 
     # --- requests -----------------------------------------------------------------------------------------------------
@@ -97,7 +96,7 @@ class ExchangeFixer:
     def _fix_request(self) -> None:
         recorder, request = self._recorder, self._flow.request
         session = recorder.session
-        if session is None or session.request is None or not recorder.request_body or self._answer(session.head()):
+        if session is None or self._answer(session.head()):
             return
         mended = mended_request(recorder, self._scope, self._ledger)
         if mended is None:
@@ -164,7 +163,7 @@ class ExchangeFixer:
         if self._added is not None:
             self._added.begin(self._flow.request, response)
             return
-        if not self._is_repairable(response) or recorder.session is None:
+        if not self._is_repairable(response):
             return
         if callable(before):
             recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")

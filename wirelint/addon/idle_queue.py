@@ -28,9 +28,9 @@ _MOST = 64 << 20
 _LEFT = 19
 """Seconds for traffic per second of this work."""
 _AT_ONCE = 0.005
-"""Seconds after which no further item starts."""
-_SHORTEST, _LONGEST = 0.005, 0.1
-"""Bounds of a pause, in seconds."""
+"""Seconds for which items gather, and after which no further item starts."""
+_SHORTEST, _LONGEST = 0.02, 0.1
+"""Bounds of a pause during traffic, in seconds. At its end the queue looks whether the traffic is over."""
 _WAITS = 0.5
 """Seconds that an item waits for traffic to end, at most; a user may wait for the result."""
 
@@ -70,8 +70,6 @@ class IdleQueue(Generic[T]):
         self._thread: ThreadPoolExecutor | None = None
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._set_while_busy = False
-        """True if the timer was set during traffic."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -84,7 +82,7 @@ class IdleQueue(Generic[T]):
             self._run_some()
             while self._is_full():
                 self._run_next()
-        self._plan(_SHORTEST)
+        self._plan(_AT_ONCE)
 
     def drain(self) -> None:
         while self._waiting:
@@ -110,8 +108,10 @@ class IdleQueue(Generic[T]):
         return self._size > self._most and not (len(self._waiting) == 1 and self._waiting[0].begun is not None)
 
     def _is_next_ready(self) -> bool:
-        """Return True if there is an item that is not in the thread."""
         return bool(self._waiting) and ((begun := self._waiting[0].begun) is None or begun.done())
+
+    def _is_next_early(self) -> bool:
+        return self._clock() < self._waiting[0].since + _WAITS
 
     def _run_next(self) -> None:
         item, size, _, begun = self._waiting.popleft()
@@ -123,38 +123,26 @@ class IdleQueue(Generic[T]):
         """Run items for 5 ms, or only those that are due. Return the seconds taken."""
         start = self._clock()
         took = 0.0
-        while self._is_next_ready() and took < _AT_ONCE and not (only_due and self._remaining_wait() > 0.0):
+        while self._is_next_ready() and took < _AT_ONCE and not (only_due and self._is_next_early()):
             self._run_next()
             took = self._clock() - start
         return took
 
     def _plan(self, pause: float) -> None:
-        """Schedule work after a pause, or later during traffic."""
-        busy = self._busy()
-        if self._timer is not None and self._set_while_busy and not busy:  # the traffic has ended earlier than planned
-            self._timer.cancel()
-            self._timer = None
+        """Schedule work after a pause."""
         if self._timer is not None or not self._is_next_ready():
             return
         loop = running_loop()
         if loop is None:
             self.drain()
-            return
-        self._set_while_busy = busy
-        self._timer = loop.call_later(max(pause, self._remaining_wait()) if busy else pause, self._step)
-
-    def _remaining_wait(self) -> float:
-        """Return the seconds until the oldest item is due."""
-        return self._waiting[0].since + _WAITS - self._clock() if self._waiting else 0.0
+        else:
+            self._timer = loop.call_later(pause, self._step)
 
     def _step(self) -> None:
         self._timer = None
-        if not self._busy():
-            self._run_some()
-            self._plan(0.0)
-        else:
-            took = self._run_some(only_due=True)
-            self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST))
+        busy = self._busy()
+        took = self._run_some(only_due=busy)
+        self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST) if busy else 0.0)
 
 
 class CurrentLedger(Ledger):

@@ -74,7 +74,6 @@ def log_totals(totals: Totals) -> None:
 
 
 def set_redactor(redactor: Redactor) -> None:
-    """Redact all lines with this redactor."""
     _redactors[:] = [redactor]
 
 
@@ -147,7 +146,6 @@ class Failures:
         self._logged: set[str] = set()
 
     def caught(self, culprit: str) -> FailOpen:
-        """Return a context that ends at an exception and logs it."""
         return FailOpen(culprit, self.log)
 
     def rule(self, name: str, error: Exception) -> None:
@@ -223,7 +221,6 @@ def exchange_look(checked: Checked, width: int) -> Iterator[Text]:
 
 
 def beneath(text: Text) -> Look:
-    """Return the layout of a text under its exchange."""
     return lambda width: hung(text, width, _BENEATH, 2)
 
 

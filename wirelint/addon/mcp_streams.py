@@ -50,7 +50,6 @@ class BatchAnswers:
         self.done = False
 
     def begin(self, request: http.Request, response: http.Response) -> None:
-        """Prepare a reply whose head has arrived."""
         reply = response.stream
         kind = response.headers.get("content-type", "")
         if not kind.startswith("text/event-stream"):
@@ -71,7 +70,6 @@ class BatchAnswers:
         response.stream = stream
 
     def response(self, response: http.Response) -> None:
-        """Add the answers to a complete reply."""
         recorder = self._recorder
         if self._first is not None:
             received = recorder.raw_body()
@@ -105,7 +103,6 @@ class SessionStreams:
         self._open: dict[str, _Stream] = {}
 
     def mind(self, recorder: ExchangeRecorder) -> None:
-        """Track the stream if the reply is a session stream."""
         flow, response = recorder.flow, recorder.flow.response
         if recorder.method != "GET" or response is None:
             return
@@ -164,14 +161,12 @@ class _Stream:
 
 
 def request_ids(request: Request | None) -> set[str]:
-    """Return the ids of the JSON-RPC requests in a `POST`."""
     parts = request.parts if request is not None else ()
     asked = [part for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")]
     return {part.id for part in asked if part.id is not None}
 
 
 def response_ids(reply: Reply | None) -> set[str]:
-    """Return the ids of the JSON-RPC responses in a reply."""
     found: set[str] = set()
     for part in reply.parts if reply is not None else ():
         if isinstance(part, ToolResult) and part.call_id is not None:

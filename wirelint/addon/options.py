@@ -120,7 +120,6 @@ def refuse(complaint: str, *, running: bool) -> None:
 
 
 def complaint_about(deferred: Mapping[str, object]) -> str | None:
-    """Return an error in wirelint's deferred options; None if there is none."""
     copy = dict(deferred)
     if (complaint := settle(copy) or misspelt(copy)) is not None:
         return complaint
@@ -326,11 +325,9 @@ def _size(value: str) -> int:
 
 
 def _count(value: str) -> int | None:
-    return (
-        None
-        if value.lower() == "all"
-        else _number("keep_flows", value, 10**9 - 1, "a number of flows; write one such as 1000, or all")
-    )
+    if value.lower() == "all":
+        return None
+    return _number("keep_flows", value, 10**9 - 1, "a number of flows; write one such as 1000, or all")
 
 
 def _port(value: str) -> int | None:
@@ -371,8 +368,6 @@ def _text(value: object) -> str:
             return ""
         case bool():
             return "on" if value else "off"
-        case list() | tuple():
-            return ",".join(_text(item) for item in value)
         case _:
             return str(value)
 

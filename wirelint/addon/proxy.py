@@ -436,8 +436,6 @@ _MOST_MODELS = 8
 
 
 class LiveTable:
-    """Addon that shows the totals of the addon `wirelint`."""
-
     name = "wirelint-live"
 
     def __init__(self) -> None:

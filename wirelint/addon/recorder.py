@@ -187,7 +187,6 @@ class ExchangeRecorder:
             self._queued = [(data, None)] if self.store(data) else []
 
     def arrivals(self) -> Arrivals:
-        """Return the arrival times known so far."""
         read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
         if read:
             return read
@@ -316,7 +315,6 @@ class ExchangeRecorder:
         self.note_fixes(mended.repairs)
 
     def note_fixes(self, repairs: Sequence[AppliedFix]) -> None:
-        """Add applied fixes, up to a limit."""
         room = _MOST_FIXES - len(self.fixes)
         self.fixes += repairs[:room]
         if len(repairs) > room:

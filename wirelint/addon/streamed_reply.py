@@ -75,11 +75,9 @@ class StreamedReply:
         self._settled = False
 
     def repair_with(self, reply_stream: ReplyStream) -> None:
-        """Repair all further bytes with this stream."""
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
     def due(self) -> float | None:
-        """Return the seconds until held text has to leave; None if nothing is held."""
         if self._pending:
             return 0.0
         reply_stream = self._recorder.reply_stream
@@ -238,7 +236,6 @@ class HttpReply(StreamedReply):
                 return [data] if data else []
 
     def _record(self, data: bytes) -> None:
-        """Record bytes that leave unchanged."""
         with self._reading:
             self._recorder.store_for_later(data)
         with self._reading:

@@ -416,8 +416,6 @@ class _RuleNames:
 
 
 class Commands:
-    """The commands of mitmproxy's prompt."""
-
     def __init__(self, inspector: Inspector, exchanges: Exchanges) -> None:
         self._inspector, self._exchanges = inspector, exchanges
         # mitmproxy's table of argument types accepts additions, though this is not documented. It enables completion.

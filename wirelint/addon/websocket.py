@@ -128,7 +128,6 @@ class WebSockets:
                 yield socket.open[0]
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
-        """Handle the last message of a flow's socket."""
         if flow.websocket is None or not flow.websocket.messages:
             return
         message = flow.websocket.messages[-1]
@@ -140,7 +139,6 @@ class WebSockets:
             self._answer(socket, message, settings)
 
     def close(self, flow: http.HTTPFlow) -> None:
-        """Handle the close of a flow's socket."""
         socket = self._sockets.pop(flow.id, None)
         if socket is None or flow.websocket is None:
             return
@@ -189,7 +187,6 @@ class WebSockets:
         return recorder if recorder.session is not None else None
 
     def _fix_request(self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
-        """Fix a client's message, and prepare the fix of its replies."""
         if socket.repairs is None:
             socket.repairs = False
             with recorder.caught("reaching the client", readable=True):

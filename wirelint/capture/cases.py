@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.capture.format import changes, decode, dump, encode
+from wirelint.capture.format import as_number, changes, decode, dump, encode
 from wirelint.capture.offline import check_record
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
@@ -308,7 +308,6 @@ class Draft:
     opaque: bool
 
     def record(self, value: Json) -> Record:
-        """Return the record of a value."""
         assert isinstance(value, dict)
         asked, answer = value.get("request"), value.get("response")
         body = self.base.request_body if asked is None else dump(asked)
@@ -317,7 +316,7 @@ class Draft:
         if self.pieces is None:
             reply = None if answer is None else dump(answer)
             return dataclasses.replace(self.base, request_body=body, response_body=reply, chunks=())
-        frames = [(self._bytes(frame), _time(frame)) for frame in (answer if isinstance(answer, list) else [])]
+        frames = [(self._bytes(frame, self.pieces), as_number(frame["at"])) for _, frame in mappings(answer)]
         chunks = tuple((at, len(data)) for data, at in frames if at is not None)
         return dataclasses.replace(
             self.base,
@@ -327,18 +326,17 @@ class Draft:
         )
 
     def without_times(self) -> Draft:
-        """Return the draft without times."""
         value = dict(self.value)
         if self.pieces is not None:
             value["response"] = [{**frame, "at": None} for _, frame in mappings(value["response"])]
         return dataclasses.replace(self, base=dataclasses.replace(self.base, chunks=(), timing=Timing()), value=value)
 
-    def _bytes(self, frame: Json) -> bytes:
-        if not isinstance(frame, dict) or self.pieces is None or not isinstance(number := frame.get("n"), int):
-            return b""
+    def _bytes(self, frame: dict[str, Json], pieces: Sequence[bytes]) -> bytes:
         if isinstance(text := frame.get("text"), str):
             return text.encode("utf-8", "surrogateescape")
-        raw, data = self.pieces[number], frame.get("data")
+        number, data = frame["n"], frame.get("data")
+        assert isinstance(number, int)
+        raw = pieces[number]
         was = _content(raw, messages=self.messages)
         if data is None or decode_json(was) == data:
             return raw
@@ -424,11 +422,6 @@ def _content(raw: bytes, *, messages: bool) -> bytes:
     if len(found) == 1:
         return bytes(found[0]).rstrip(b"\r")
     return raw.strip() if not found else b""
-
-
-def _time(frame: Json) -> float | None:
-    at = frame.get("at") if isinstance(frame, dict) else None
-    return float(at) if isinstance(at, (int, float)) else None
 
 
 T = TypeVar("T")

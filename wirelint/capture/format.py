@@ -7,7 +7,6 @@ be JSON instead of text, and its headers an object, a list of pairs or a list of
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import dataclasses
 import json
@@ -233,7 +232,7 @@ def _read_body(message: Mapping[str, Json]) -> bytes | None:
     if isinstance(encoded, str):
         try:
             return base64.b64decode(encoded, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise FormatError(f"`body_base64` is not base64: {error}") from error
     return body_of(message.get("body"))
 

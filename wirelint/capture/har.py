@@ -11,7 +11,6 @@ Source: HAR 1.2, http://www.softwareishard.com/blog/har-12-spec/.
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import json
 import re
@@ -130,7 +129,7 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
     if content.get("encoding") == "base64":
         try:
             return base64.b64decode(text)
-        except (binascii.Error, ValueError):
+        except ValueError:
             return None
     if not _is_latin1(headers, from_mitmproxy) or any(character > "\xff" for character in text):
         return text.encode("utf-8", "surrogatepass")

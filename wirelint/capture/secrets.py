@@ -188,7 +188,6 @@ class Form:
 
 @cache
 def forms() -> tuple[Form, ...]:
-    """Return all forms of the table."""
     table = lexicon.load("secrets")
     alphabets: Mapping[str, str] = table["alphabets"]
     made: list[Form] = []
@@ -576,10 +575,9 @@ def unescape(raw: str) -> str:
     if "\\" not in raw:
         return raw
     try:
-        plain = orjson.loads(f'"{raw}"')
+        return str(orjson.loads(f'"{raw}"'))
     except (orjson.JSONDecodeError, UnicodeEncodeError):
         return unescape_mapped(raw)[0]
-    return plain if isinstance(plain, str) else raw
 
 
 def unescape_mapped(raw: str) -> tuple[str, list[int]]:

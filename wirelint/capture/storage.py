@@ -67,7 +67,6 @@ def place_of(path: str) -> str:
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return True if a path is a URL."""
     return isinstance(path, str) and _URL.match(path) is not None
 
 
@@ -239,7 +238,7 @@ def _described(url: str, error: Exception, full: str) -> tuple[str, str]:
         return f"{scheme}:// cannot be used", text
     if isinstance(error, FileNotFoundError):
         return "no such file, folder or bucket", "check the URL"
-    if "Credential" in kinds or "credential" in text.lower() or "DefaultCredentialsError" in kinds:
+    if "Credential" in kinds or "credential" in text.lower():
         return "no credentials", _CREDENTIALS.get(scheme, "give the storage's credentials")
     if isinstance(error, PermissionError):
         return f"access denied: {text}", "check the rights of the credentials"

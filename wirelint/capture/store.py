@@ -414,7 +414,6 @@ class Shipper:
         self._thread.start()
 
     def wake(self) -> None:
-        """Note that a part is finished."""
         with self._condition:
             self._is_due = True
             self._condition.notify()

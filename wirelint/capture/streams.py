@@ -82,7 +82,6 @@ class Body:
     """A body cut into frames, with the text of each frame."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        self.raw = body
         self.framing: Framing
         self.frames: list[Frame] = []
         if looks_like_messages(body[:12]):
@@ -429,12 +428,9 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
         if not scope:
             continue
         for document in held[number]:
-            find = (
-                find_in_text(document.text, scope)
-                if decode_json(document.text) is None
-                else find_in_json(document.text, scope)
-            )
-            edits += [Edit(number, document.place(span.start), document.place(span.end), span.secret) for span in find]
+            is_whole = decode_json(document.text) is not None
+            spans = find_in_json(document.text, scope) if is_whole else find_in_text(document.text, scope)
+            edits += [Edit(number, document.place(start), document.place(end), secret) for start, end, secret in spans]
         beside = [line for line in _lines(text) if not _DATA.match(line[1])] if body.framing == "events" else []
         if body.framing != "events" and not held[number]:
             beside = [(0, text)]

@@ -178,7 +178,6 @@ def _between(before: str, after: str) -> Iterator[str]:
 
 
 def _letters(before: str, after: str) -> Iterator[str]:
-    """Describe the change of the letters' case."""
     was, now = ("".join(filter(str.isalnum, id_)) for id_ in (before, after))
     if was != now:
         change = "lower-cased" if now == was.lower() else "upper-cased" if now == was.upper() else ""

@@ -16,6 +16,13 @@ def prune(index: dict[Any, Any], *path: Hashable) -> None:
         del index[first]
 
 
+def keep(kept: OrderedDict[Any, Any], key: Hashable, value: object, most: int) -> None:
+    """Put a value last, and drop the oldest ones beyond a number."""
+    kept[key] = value
+    kept.move_to_end(key)
+    drop_oldest(kept, most)
+
+
 def drop_oldest(kept: OrderedDict[Any, Any], most: int) -> bool:
     """Drop the oldest entries beyond a number; return True if there were any."""
     too_many = len(kept) > most

@@ -24,7 +24,7 @@ from wirelint.history.id_demands import Demand, complaint
 from wirelint.history.ids import key
 from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
-from wirelint.state import drop_oldest, prune
+from wirelint.state import keep, prune
 from wirelint.state.issues import Issues
 from wirelint.state.linking import Lineage, Place, Trunk, name_of
 from wirelint.state.mcp_ledger import McpLedger
@@ -68,6 +68,9 @@ class _Memory:
         return id_ in self.calls or id_ in self.results
 
 
+_NONE = _Memory()
+
+
 class Ledger:
     """Ledger of all conversations. `max_ids` limits distinct ids, `max_text` the characters of their arguments."""
 
@@ -98,9 +101,7 @@ class Ledger:
         if place is not None:
             exchange = exchange.but(conversation=place.conversation, link=place.link, root=place.root)
             if place.trunk:
-                self._begun[place.conversation] = place.trunk
-                self._begun.move_to_end(place.conversation)
-                drop_oldest(self._begun, _MOST_BEGUN)
+                keep(self._begun, place.conversation, place.trunk, _MOST_BEGUN)
         self._placed = (exchange, place)
         return exchange
 
@@ -124,8 +125,7 @@ class Ledger:
         return tuple(
             call
             for name, last in reversed(self._reach(conversation))
-            if (memory := self._memories.get(name)) is not None
-            for call in memory.calls.values()
+            for call in self._memories.get(name, _NONE).calls.values()
             if call.number <= last
         )
 
@@ -144,8 +144,7 @@ class Ledger:
     def is_returned(self, call_id: str, conversation: str | None) -> bool:
         """Return True if the result of a call has come back in this conversation."""
         for name, last in self._reach(conversation):
-            memory = self._memories.get(name)
-            number = memory.results.get(call_id) if memory is not None else None
+            number = self._memories.get(name, _NONE).results.get(call_id)
             if number is not None and number <= last:
                 return True
         return False
@@ -191,9 +190,7 @@ class Ledger:
         self._placed = (None, None)
         self._begun.pop(conversation, None)
         if (demand := complaint(exchange)) is not None:
-            self._complaints[_target(exchange)] = demand
-            self._complaints.move_to_end(_target(exchange))
-            drop_oldest(self._complaints, _MOST_COMPLAINTS)
+            keep(self._complaints, _target(exchange), demand, _MOST_COMPLAINTS)
         self._note_thought(exchange)
         self._issues.record(exchange, findings, self._lineage.number)
         # A call counts under every id that it had: from the upstream, and to the client.
@@ -229,14 +226,11 @@ class Ledger:
         state = state_after(exchange, self.server_state(request, exchange.url))
         for name in {reply.id, request.stored}:
             if name and state is not None:
-                self._states[host, name] = state
-                self._states.move_to_end((host, name))
+                keep(self._states, (host, name), state, _MOST_STATES)
             elif name:
                 self._states.pop((host, name), None)
-        if state is None:
-            return
         size = sum(state.size for state in self._states.values())
-        while len(self._states) > _MOST_STATES or size > _MOST_KEPT:
+        while size > _MOST_KEPT:
             size -= self._states.popitem(last=False)[1].size
 
     def _note_thought(self, exchange: Exchange) -> None:
@@ -248,9 +242,7 @@ class Ledger:
             return
         for place in (_target(exchange), exchange.conversation):
             if place is not None and (inside or place in self._inside):
-                self._inside[place] = inside
-                self._inside.move_to_end(place)
-        drop_oldest(self._inside, _MOST_INSIDE)
+                keep(self._inside, place, inside, _MOST_INSIDE)
 
     def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
         """Return the conversations to search, the nearest first, each with its last exchange that counts."""

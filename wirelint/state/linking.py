@@ -22,7 +22,7 @@ Conversations are forgotten as a whole, the least recently used first, and a tru
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -433,14 +433,10 @@ class Lineage:
         """Return the node whose summary begins a history."""
         if not turns or turns[0].assistant or not self._lines:
             return None
-        hits: dict[int, list[Node]] = {}
-        for line in quoted_lines(turns[0].text):
-            for node in self._lines.latest(line):
-                if node.scope.client != scope.client:
-                    continue
-                hits.setdefault(node.number, []).append(node)
-        found = max(hits.values(), key=lambda nodes: (len(nodes), nodes[0].number), default=None)
-        return found[0] if found is not None and 2 * len(found) > len(found[0].lines) else None
+        nodes = (node for line in quoted_lines(turns[0].text) for node in self._lines.latest(line))
+        hits = Counter(node for node in nodes if node.scope.client == scope.client)
+        found = max(hits, key=lambda node: (hits[node], node.number), default=None)
+        return found if found is not None and 2 * hits[found] > len(found.lines) else None
 
     # --- naming ----------------------------------------------------------------------------------------------------
 
@@ -482,9 +478,7 @@ class Lineage:
     def _name(self, base: str) -> str:
         """Return a name for a new conversation: that of its opening for the first one, numbered for others."""
         begun, _ = self._counts.get(base, (0, 0))
-        while (name := _short(f"{base}\0{begun}" if begun else base)) in self._conversations:
-            begun += 1
-        return name
+        return _short(f"{base}\0{begun}" if begun else base)
 
     # --- remembering -----------------------------------------------------------------------------------------------
 

@@ -169,10 +169,8 @@ class McpLedger:
         for part in exchange.request.parts if exchange.request is not None else ():
             match part:
                 case ToolCall(id_, name, arguments) if id_ is not None and name is not None:
+                    self._clock += 1  # there may be several in a batch
                     call = Passed(self._clock, server, name, digest_of(arguments), exchange.id)
-                    while call.number in self._calls:  # several in a batch
-                        self._clock += 1
-                        call.number = self._clock
                     self._calls[call.number] = call
                     self._by_name.setdefault(plain(name), {})[call.number] = call
                     self._waiting[server, session, id_] = call
@@ -225,7 +223,6 @@ class McpLedger:
             self._text += len(text)
 
     def _learn(self, key: str, result: Mapping[str, Json]) -> None:
-        """Record a server's name and tools."""
         server, info, tools = self._server(key), result.get("serverInfo"), result.get("tools")
         for name in (info.get("name"), info.get("title")) if isinstance(info, dict) else ():
             if isinstance(name, str) and name:

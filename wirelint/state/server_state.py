@@ -88,7 +88,6 @@ class ServerState:
         return len(self.replay.items) if self.replay is not None else 0
 
     def completed(self, request: Request) -> Request:
-        """Return the request with the tools of its thread."""
         if self.tools is None or request.tools:
             return request
         return request.but(tools=self.tools, hosted=request.hosted or self.hosted, tools_known=self.tools_known)
@@ -330,9 +329,12 @@ def _as_items(words: str) -> list[Json]:
 
 def _item_of(call: ToolCall) -> dict[str, Json]:
     """Return a call as an item of OpenAI Responses."""
-    custom = call.form == "custom"
-    kind, member = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
-    return {"type": kind, "call_id": call.id, "name": call.name, member: call.arguments.text}
+    member = "input" if call.form == "custom" else "arguments"
+    return {"type": _kind_of(call), "call_id": call.id, "name": call.name, member: call.arguments.text}
+
+
+def _kind_of(call: ToolCall) -> str:
+    return "custom_tool_call" if call.form == "custom" else "function_call"
 
 
 def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:
@@ -343,12 +345,7 @@ def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]
     value = at(request.body, history.place)
     if not history.has_blocks:
         items: list[Json] = [
-            {
-                "type": "custom_tool_call_output" if call.form == "custom" else "function_call_output",
-                "call_id": call.id,
-                "output": _UNANSWERED,
-            }
-            for call in calls
+            {"type": f"{_kind_of(call)}_output", "call_id": call.id, "output": _UNANSWERED} for call in calls
         ]
         yield list(_put_first(request, items)), _repair(title, history.place, "", _UNANSWERED)
         return

@@ -14,6 +14,7 @@ import itertools
 import json
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -26,6 +27,7 @@ from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import other_logs
 from wirelint.capture.readers.source import Input, LineReader, Problem, read_parts
 from wirelint.capture.record import Record
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 
 __all__ = ["Problem", "captures_below", "open_source", "read"]
@@ -98,7 +100,7 @@ def _sniff(data: Input) -> _Kind | None:
     head = data.peek(_HEAD)
     if _FLOW.match(head):
         return "flows"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = head.removeprefix(BOM_UTF8).lstrip()
     if text.startswith((b"{", b"[")):
         return "json"
     return "yaml" if _CASSETTE.search(text) else None
@@ -149,8 +151,6 @@ def _has_content(path: str) -> bool:
 
 # --- JSON: lines of records or of another log, a HAR, a cassette, an array ---------------------------------------------
 
-_BOM = b"\xef\xbb\xbf"
-_DOCUMENTS = ("log", "lhar", "interactions", "http_interactions")
 _OPENS_MORE = (b"{", b"[", b",")
 _WHOLE_START = re.compile(rb'\{\s*"(?:log|lhar|(?:http_)?interactions)"\s*:')
 
@@ -170,8 +170,8 @@ def load(text: bytes) -> Json:
 
 def _read_json(data: Input, source: str) -> Iterator[Record | Problem]:
     lines = enumerate(data.lines(), 1)
-    number, first = next(((number, line) for number, line in lines if line.removeprefix(_BOM).strip()), (1, b""))
-    first = first.removeprefix(_BOM)
+    number, first = next(((number, line) for number, line in lines if line.removeprefix(BOM_UTF8).strip()), (1, b""))
+    first = first.removeprefix(BOM_UTF8)
     # A line that ends in the middle of a document, and HAR on one line, are read as a whole.
     if _WHOLE_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
         yield from _read_whole(first + b"".join(line for _, line in lines), source)
@@ -190,13 +190,7 @@ def _read_json(data: Input, source: str) -> Iterator[Record | Problem]:
         is_first = False
         if log is not None:
             return log.add(value, number)
-        if (
-            isinstance(value, dict)
-            and not {"request", "response"} & value.keys()
-            and not value.keys().isdisjoint(_DOCUMENTS)
-        ):
-            return _read_document(value, source)
-        return decode_all(value, source, f"line {number}")
+        return _read_document(value, source) or decode_all(value, source, f"line {number}")
 
     parts = ((n, line) for n, line in itertools.chain(((number, first),), lines) if line.strip())
     yield from read_parts(parts, source, "line", take, lambda: log.close() if log is not None else ())
@@ -211,20 +205,26 @@ def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
         else:
             yield Problem(source, "", f"broken JSON: {error}", "was it written to the end?", fatal=True)
         return
-    if isinstance(document, dict) and not document.keys().isdisjoint(_DOCUMENTS):
-        yield from _read_document(document, source)
+    if (found := _read_document(document, source)) is not None:
+        yield from found
         return
     records = document if isinstance(document, list) else [document]
     take = lambda value, number: decode_all(value, source, f"record {number}")  # noqa: E731
     yield from read_parts(enumerate(records, 1), source, "record", take)
 
 
-def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | Problem]:
-    if "log" in document:
-        return har.read(document, source)
-    if "lhar" in document:
-        return other_logs.read_lhar(document, source)
-    # Loading the YAML that other cassettes are written in takes a while.
-    from wirelint.capture.readers import vcr
+def _read_document(value: Json, source: str) -> Iterator[Record | Problem] | None:
+    """Return the items of a HAR, an LHAR or a cassette; None for other values."""
+    match document := mapping(value):
+        case {"request": _} | {"response": _}:
+            return None
+        case {"log": _}:
+            return har.read(document, source)
+        case {"lhar": _}:
+            return other_logs.read_lhar(document, source)
+        case {"interactions": _} | {"http_interactions": _}:
+            # Loading the YAML that other cassettes are written in takes a while.
+            from wirelint.capture.readers import vcr
 
-    return vcr.read_document(document, source)
+            return vcr.read_document(document, source)
+    return None

@@ -47,11 +47,8 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
         except Exception as error:  # Fail open: corrupt state ends in exceptions of every kind, and is reported below.
             reason = str(error).strip() or type(error).__name__
             read_before = "everything before it was read" if count else "nothing could be read"
-            message = (
-                "the flow file is cut off or corrupt here"
-                if "Invalid data" in reason
-                else f"corrupt flow: {reason[:80]}"
-            )
+            is_cut = "Invalid data" in reason
+            message = "the flow file is cut off or corrupt here" if is_cut else f"corrupt flow: {reason[:80]}"
             yield Problem(source, f"flow {number + 1}", message, read_before, fatal=count == 0)
             return
         count += len(records)

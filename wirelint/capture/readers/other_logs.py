@@ -73,12 +73,8 @@ def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Pr
 
 def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
     http, raw, timings = mapping(value.get("http")), mapping(value.get("raw")), mapping(value.get("timings"))
-    asked, answer, status, url = (
-        raw.get("request_body"),
-        raw.get("response_body"),
-        http.get("status_code"),
-        http.get("url"),
-    )
+    asked, answer = raw.get("request_body"), raw.get("response_body")
+    status, url = http.get("status_code"), http.get("url")
     answered = answer is not None or isinstance(status, int)
     match answer:
         case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:

@@ -54,10 +54,7 @@ class Input:
             self._head += piece
         return self._head[:size]
 
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            head, self._head = self._head, b""
-            return head + self._stream.read()
+    def read(self, size: int) -> bytes:
         head, self._head = self._head[:size], self._head[size:]
         pieces = [head]
         missing = size - len(head)

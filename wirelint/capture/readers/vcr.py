@@ -17,9 +17,9 @@ memory; read in this way, the first interaction is available at once, and a brok
 from __future__ import annotations
 
 import base64
-import binascii
 import itertools
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -64,7 +64,7 @@ def _read(interactions: Iterator[Any], source: str) -> Iterator[Record | Problem
 def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the text of each interaction, a sequence of one item."""
     for line in lines:
-        if _LIST.match(line.removeprefix(b"\xef\xbb\xbf").strip()) and not line.startswith((b" ", b"#")):
+        if _LIST.match(line.removeprefix(BOM_UTF8).strip()) and not line.startswith((b" ", b"#")):
             break
     piece: list[bytes] = []
     start: bytes | None = None
@@ -192,7 +192,7 @@ def _bytes(body: Any) -> bytes | None:
         case {"base64_string": str(text)} | {"encoding": "base64", "string": str(text)}:
             try:
                 return base64.b64decode(text)
-            except (binascii.Error, ValueError) as error:
+            except ValueError as error:
                 raise FormatError(f"a body is not base64: {error}") from error
         case {"string": inner}:
             return _bytes(inner)

@@ -12,9 +12,9 @@ import itertools
 import os
 import shutil
 import tempfile
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from wirelint.capture import har
 from wirelint.capture.format import NAMES, beside_sent, changes, is_prior
@@ -69,9 +69,7 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._scratch.cleanup()
 
     def commit(self) -> None:
@@ -127,7 +125,6 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
     shutil.copymode(source, target)
 
 
-_BOM = b"\xef\xbb\xbf"
 _MEMBERS = ("forwarded", "delivered", "fixes")
 
 
@@ -150,7 +147,7 @@ def write_pieces(
 def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
     """Write a document that is one record, or an array of them."""
     text = source.read_bytes()
-    document = load(text.removeprefix(_BOM))
+    document = load(text.removeprefix(BOM_UTF8))
     edits: list[Edit] = []
     for record, number in _numbered(items):
         value = document[number] if isinstance(document, list) else document
@@ -164,7 +161,7 @@ def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
     Raises ValueError for a HAR that is cut off.
     """
     text = source.read_bytes()
-    log = mapping(mapping(load(text.removeprefix(_BOM))).get("log"))
+    log = mapping(mapping(load(text.removeprefix(BOM_UTF8))).get("log"))
     entries = log.get("entries")
     edits: list[Edit] = []
     for record, number in _numbered(items):
@@ -182,7 +179,7 @@ def _line(line: bytes, record: Record) -> bytes:
     if not changes(record) and not any(member.encode() in line for member in _MEMBERS):
         return line
     end = line[len(line.rstrip()) :]
-    return apply(line.rstrip(), _record_edits(load(line.removeprefix(_BOM)), record, "")) + end
+    return apply(line.rstrip(), _record_edits(load(line.removeprefix(BOM_UTF8)), record, "")) + end
 
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:

@@ -144,7 +144,6 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
 
 
 def flow_bytes(flow: mitm_flow.Flow) -> bytes:
-    """Return a flow as bytes of a flow file."""
     out = io.BytesIO()
     FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
     return out.getvalue()
