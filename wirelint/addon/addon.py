@@ -32,7 +32,7 @@ from mitmproxy.flow import Flow
 from wirelint.addon import annotate, log, mitm_compat, options
 from wirelint.addon.exchange_fix import ExchangeFixer, finish_body
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
-from wirelint.addon.log import Failures, log_exchange, log_totals, say, set_redactor
+from wirelint.addon.log import FailOpen, Failures, log_exchange, log_totals, say, set_redactor
 from wirelint.addon.mcp_streams import McpStreams
 from wirelint.addon.options import Reload
 from wirelint.addon.recorder import (
@@ -77,13 +77,9 @@ def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Conc
 
     @functools.wraps(hook)
     def run(self: Inspector, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
+        flow = next((argument for argument in args if isinstance(argument, http.HTTPFlow)), None)
+        with FailOpen(f"the hook {hook.__name__}", functools.partial(self._add_failure, flow)):
             hook(self, *args, **kwargs)
-        except Exception as error:  # fail open
-            self.failures.log(f"the hook {hook.__name__}", error)
-            flow = next((argument for argument in args if isinstance(argument, http.HTTPFlow)), None)
-            if flow is not None:
-                self._add_failure(flow, f"the hook {hook.__name__}", error)
 
     return run
 
@@ -380,11 +376,8 @@ class Inspector:
         return any(found.method != "GET" for found in self.open.values())
 
     def _catch_up(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
-        try:
+        with FailOpen("the end of an exchange", functools.partial(self._add_failure, recorder.flow)):
             self._finish(recorder, reading)
-        except Exception as error:  # fail open
-            self.failures.log("the end of an exchange", error)
-            self._add_failure(recorder.flow, "the end of an exchange", error)
         self.ui.show(recorder.flow)
 
     def _announce(self, recorder: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
@@ -451,10 +444,11 @@ class Inspector:
 
     # --- failures --------------------------------------------------------------------------------------------------
 
-    def _add_failure(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
-        """Add a failure to the exchange if it is still open, else to the flow."""
+    def _add_failure(self, flow: http.HTTPFlow | None, culprit: str, error: Exception) -> None:
+        """Log a failure, and add it to the exchange of a flow if that is still open, else to the flow."""
+        self.failures.log(culprit, error)
         with self.failures.caught("marking a flow"):
-            if flow.id in self.open:
+            if flow is not None and flow.id in self.open:
                 self.open[flow.id].add_fault(culprit, error)
-            else:
+            elif flow is not None:
                 annotate.mark_failure(flow, culprit)

@@ -122,17 +122,14 @@ class StreamedReply:
         if self._pending:
             out, self._pending = [*self._pending, *out], []
         with self._repairing:
-            self._count_output(out)
+            reply_stream = self._recorder.reply_stream
+            if self._other is None and reply_stream is not None and reply_stream.changed:
+                self._other = bytearray()
+            if self._other is None:
+                self._unchanged += sum(map(len, out))
+            elif not self._recorder.is_over_limit:
+                self._other += b"".join(out)
         return out
-
-    def _count_output(self, out: list[bytes]) -> None:
-        reply_stream = self._recorder.reply_stream
-        if self._other is None and reply_stream is not None and reply_stream.changed:
-            self._other = bytearray()
-        if self._other is None:
-            self._unchanged += sum(map(len, out))
-        elif not self._recorder.is_over_limit:
-            self._other += b"".join(out)
 
     def _give_up(self, data: bytes, error: Exception) -> list[bytes]:
         """Fail open: return held and received bytes unchanged and stop fixing."""

@@ -15,7 +15,6 @@ import base64
 import dataclasses
 import hmac
 import os
-import re
 import secrets as randomness
 import threading
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ from typing import TypeVar
 from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.secrets import Scope, find_in_text, is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.capture.secrets import Scope, find_in_text, find_in_url, is_marked, is_secret_header, split_scheme
 from wirelint.capture.streams import Body, ByteEdit, StreamStrings, find_in_body, is_clean
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import with_strings
@@ -41,7 +40,6 @@ _SHORTEST_PIECE = 4
 # Keys that users set for a local server that needs none. They are words of ordinary texts.
 _DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required", "dummy-key", "anthropic", "openrouter",
                       "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 
 
 def _header_secrets(name: str, value: str) -> list[str]:
@@ -59,21 +57,6 @@ def _header_secrets(name: str, value: str) -> list[str]:
     except ValueError:
         return [secret]
     return [secret, plain.partition(":")[2]]
-
-
-def _url_secrets(url: str) -> list[str]:
-    """Return the secrets in the user and in the parameters of a URL, as written and percent-decoded."""
-    if "@" not in url and "?" not in url:
-        return []
-    found: list[str] = []
-    if match := _USERINFO.match(url):
-        found.append(match[2].partition(":")[2] or match[2])
-    for parameter in url.partition("?")[2].partition("#")[0].split("&"):
-        name, _, value = parameter.partition("=")
-        if is_secret_parameter(unquote_plus(name)):
-            found.append(value)
-    plain = [unquote_plus(secret) for secret in found]
-    return found + [secret for secret in plain if secret not in found]
 
 
 class Redactor:
@@ -97,7 +80,7 @@ class Redactor:
         found = [
             one for name, value in headers if is_secret_header(name, value) for one in _header_secrets(name, value)
         ]
-        found += _url_secrets(url)
+        found += [spelling for _, _, secret in find_in_url(url) for spelling in (secret, unquote_plus(secret))]
         # Texts are not searched for short secrets, for words of prose, and for marks.
         news = [
             secret
@@ -240,24 +223,15 @@ class Redactor:
 
     def _address(self, url: str) -> str:
         """Return a URL without its user and its secret parameters."""
-        if "@" not in url and "?" not in url:
-            return url
-        if (match := _USERINFO.match(url)) and not is_marked(match[2]):
-            secret = unquote_plus(match[2].partition(":")[2] or match[2])
-            # Brackets would make an IPv6 address of the mark.
-            mark = quote(self.mark(secret), safe="")
-            url = f"{match[1]}{mark}@{url[match.end() :]}"
-        head, question, tail = url.partition("?")
-        query, sharp, fragment = tail.partition("#")
-        if question:
-            query = "&".join(self._parameter(parameter) for parameter in query.split("&"))
-        return f"{head}{question}{query}{sharp}{fragment}"
-
-    def _parameter(self, parameter: str) -> str:
-        name, equals, value = parameter.partition("=")
-        if not value or not is_secret_parameter(unquote_plus(name)) or is_marked(value):
-            return parameter
-        return f"{name}{equals}{self.mark(unquote_plus(value))}"
+        pieces: list[str] = []
+        position = 0
+        for start, end, secret in find_in_url(url):
+            if not is_marked(url[start:end]):
+                mark = self.mark(unquote_plus(secret))
+                # Brackets would make an IPv6 address of the mark.
+                pieces += url[position:start], quote(mark, safe="") if url[end : end + 1] == "@" else mark
+                position = end
+        return "".join([*pieces, url[position:]])
 
 
 def redacted(key: bytes, items: Iterable[Record | Other]) -> Iterator[Record | Other]:

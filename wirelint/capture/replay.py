@@ -49,13 +49,10 @@ def begin(record: Record) -> Session | None:
     if not body:
         return None
     # The request is lost: the first document of the reply shows the API.
-    document = decode_json(body)
-    api = recognise_reply(document) if document is not None else None
-    if api is None:
-        sniffer = Sniffer({})
-        frames = [*sniffer.feed(body), *sniffer.close()]
-        documents = (decode_json(frame.data.encode()) for frame in frames if frame.data is not None)
-        api = recognise_reply(next((document for document in documents if document is not None), None))
+    sniffer = Sniffer({})
+    frames = [*sniffer.feed(body), *sniffer.close()]
+    documents = (decode_json(frame.data) for frame in frames if frame.data is not None)
+    api = recognise_reply(next((document for document in documents if document is not None), None))
     if api is None:
         return None
     return Session(api, id=record.id, method=record.method, url=record.url, headers=headers)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
 
 import orjson
 
@@ -48,6 +49,9 @@ class Span(NamedTuple):
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[-. ]+")
 _PATH = re.compile(r"[/~.]|[A-Za-z]:\\")
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
+_URL_QUERY = re.compile(r"\?[^#]*")
+_PARAMETER = re.compile(r"[?&]([^=&]*)=([^&]+)")
 _PHRASES = Phrases("secrets")
 _SECRET_NAME, _PLACEHOLDER = _PHRASES["secret_name"], _PHRASES["placeholder"]
 _SECRET_PARAMETERS = frozenset(_PHRASES.words("secret_parameters"))
@@ -82,6 +86,16 @@ def is_secret_parameter(name: str) -> bool:
     if normal.startswith(("x_amz_", "x_goog_")):
         return _PHRASES["cloud_parameter"].fullmatch(normal) is not None
     return normal in _SECRET_PARAMETERS or _SECRET_NAME.fullmatch(normal) is not None
+
+
+def find_in_url(url: str) -> Iterator[Span]:
+    """Yield the user of a URL, whose secret is its password, and the values of its secret parameters, as written."""
+    if match := _USERINFO.match(url):
+        yield Span(*match.span(2), match[2].partition(":")[2] or match[2])
+    if (query := _URL_QUERY.search(url)) is not None:
+        for match in _PARAMETER.finditer(url, *query.span()):
+            if is_secret_parameter(unquote_plus(match[1])):
+                yield Span(*match.span(2), match[2])
 
 
 def is_secret_header(name: str, value: str) -> bool:
