@@ -275,7 +275,7 @@ class Inspector:
         if recorder.session is None and not recorder.faults and not note_unknown(recorder):
             return
         if recorder.rules.repair and not recorder.unknown_reason:
-            made = ExchangeFixer(recorder, self.settings, self._ledger, self._mcp_streams.streams)
+            made = ExchangeFixer(recorder, self.settings, self._ledger, self._mcp_streams)
             recorder.fixer = made if made.begin() else None
         self._remember(recorder)
 

@@ -145,7 +145,6 @@ class Dashboard:
         return b"event: state\ndata: %b\n\n" % data
 
     async def _watch(self) -> None:
-        """Read the exchanges in progress as long as a page is open."""
         while self.pages:
             with self.failures.caught("showing exchanges in progress"):
                 before = self._shown

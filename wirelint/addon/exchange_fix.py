@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.mcp_streams import BatchAnswers, SessionStreams
+from wirelint.addon.mcp_streams import BatchAnswers, McpStreams
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import (
@@ -70,7 +70,7 @@ def reply_stream_of(recorder: ExchangeRecorder, scope: Scope, settings: Settings
 class ExchangeFixer:
     """Fixer of one exchange, if its `scope` allows fixes. No method raises."""
 
-    def __init__(self, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, streams: SessionStreams) -> None:
+    def __init__(self, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, streams: McpStreams) -> None:
         self._recorder, self._flow, self._settings = recorder, recorder.flow, settings
         self._scope, self._ledger, self._streams = settings.rules.default, ledger, streams
         self._reply: HttpReply | None = None
@@ -193,7 +193,6 @@ class ExchangeFixer:
         return "content-length" not in response.headers or is_within(response, self._recorder.limit)
 
     def response(self, response: http.Response) -> None:
-        """Fix a buffered reply before it leaves."""
         with self._recorder.caught("repairing the reply"):
             if self._added is not None:
                 self._added.response(response)

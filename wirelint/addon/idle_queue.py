@@ -129,7 +129,6 @@ class IdleQueue(Generic[T]):
         return took
 
     def _plan(self, pause: float) -> None:
-        """Schedule work after a pause."""
         if self._timer is not None or not self._is_next_ready():
             return
         loop = running_loop()

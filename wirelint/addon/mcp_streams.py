@@ -30,6 +30,7 @@ from wirelint.apis import channel_of
 from wirelint.apis.writing import framed
 from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
+from wirelint.engine import lower
 from wirelint.jsonvalues import decode_json
 from wirelint.model import End, Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger
@@ -38,7 +39,6 @@ from wirelint.wire.content_coding import TooLargeError
 
 _LOOKS = 0.1
 """Seconds between two polls of a stream."""
-_MOST_STREAMS = 1024
 
 
 class BatchAnswers:
@@ -96,46 +96,12 @@ class BatchAnswers:
         self.done = True
 
 
-class SessionStreams:
-    """Open session streams of the older transport; tracked only if there are policies."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, _Stream] = {}
-
-    def mind(self, recorder: ExchangeRecorder) -> None:
-        flow, response = recorder.flow, recorder.flow.response
-        if recorder.method != "GET" or response is None:
-            return
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            return
-        if response.headers.get("content-encoding", "identity") != "identity":
-            return
-        stream = _Stream(recorder)
-        if attach(flow, stream):
-            self._open = {name: one for name, one in self._open.items() if one.is_open}
-            self._open[flow.id] = stream
-            while len(self._open) > _MOST_STREAMS:
-                del self._open[next(iter(self._open))]
-
-    def answer(self, post: Exchange, document: Json) -> bool:
-        """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
-        for stream in self._open.values():
-            if stream.is_of(post):
-                stream.queue.append(framed(document, "message"))
-                return True
-        return False
-
-
 class _Stream:
     """Session stream that is polled ten times a second and sends queued answers between two events."""
 
     def __init__(self, recorder: ExchangeRecorder) -> None:
         self._recorder = recorder
         self.queue: list[bytes] = []
-
-    @property
-    def is_open(self) -> bool:
-        return self._recorder.session is not None
 
     def is_of(self, post: Exchange) -> bool:
         session = self._recorder.session
@@ -194,17 +160,30 @@ class McpStreams:
     ) -> None:
         self._found, self._settle, self._ledger = found, settle, ledger
         self._due: dict[str, None] = {}
-        self.streams = SessionStreams()
+        self._sessions: dict[str, _Stream] = {}
+        """Open session streams of the older transport; tracked only if there are policies."""
 
     def mind(self, recorder: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
         """Track a reply whose head has arrived. `blocks`: calls may be answered by policies."""
         if not (streamed and recorder.session is not None and channel_of(recorder.session.api.name) == "mcp"):
             return
-        if "text/event-stream" in dict(recorder.response_headers).get("content-type", "text/event-stream"):
+        fields = lower(recorder.response_headers)
+        if "text/event-stream" in fields.get("content-type", "text/event-stream"):
             recorder.on_data = partial(self._heard, recorder)
-            if blocks:
+            if blocks and recorder.method == "GET" and fields.get("content-encoding", "identity") == "identity":
+                stream = _Stream(recorder)
                 with recorder.caught("reaching the client", readable=True):
-                    self.streams.mind(recorder)
+                    if attach(recorder.flow, stream):
+                        self._sessions = {name: one for name, one in self._sessions.items() if name in self._found}
+                        self._sessions[recorder.flow.id] = stream
+
+    def answer(self, post: Exchange, document: Json) -> bool:
+        """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
+        for name, stream in self._sessions.items():
+            if name in self._found and stream.is_of(post):
+                stream.queue.append(framed(document, "message"))
+                return True
+        return False
 
     def _heard(self, recorder: ExchangeRecorder) -> None:
         recorder.catch_up()

@@ -419,7 +419,6 @@ def _error_type(checked: Checked) -> str | None:
 
 
 def _error_code(error: Json) -> str:
-    """Return the code of a provider's error object: a word or a number."""
     if not isinstance(error, dict):
         return _OTHER
     inner = error.get("error")

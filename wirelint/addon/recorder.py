@@ -239,7 +239,6 @@ class ExchangeRecorder:
         return not self.is_unread and self.is_readable
 
     def _plain_of(self, data: bytes) -> bytes | None:
-        """Decode bytes; None if they cannot be decoded."""
         if self.is_unread:
             return None
         if self._decoder is None:

@@ -270,7 +270,6 @@ class ExchangeView:
 
 
 def _subject(metadata: object, given: Mapping[str, object]) -> tuple[object, object]:
-    """Return the flow and the message that mitmproxy shows."""
     names = ("flow", "http_message", "websocket_message")
     flow, message, socket = (given.get(name) or getattr(metadata, name, None) for name in names)
     return flow, message or socket
@@ -336,7 +335,6 @@ class LivePreview:
             self._timer = None
 
     def wake(self) -> None:
-        """Start the timer, since an exchange is in progress."""
         if self._timer is None and is_shown() and (loop := running_loop()) is not None:
             self._timer = loop.call_later(_PAUSE, self._step)
 
@@ -576,7 +574,6 @@ def _all_flows() -> Sequence[flow.Flow]:
 
 
 def wrong(text: str) -> exceptions.CommandError:
-    """Return an error of a command, in one line."""
     return exceptions.CommandError(printable(text))
 
 

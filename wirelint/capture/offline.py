@@ -164,8 +164,10 @@ def check(
         if is_first:
             lacking = frozenset()
         checked = check_record(item, engine, report)
-        if item.missing - lacking:
-            checked = dataclasses.replace(checked, findings=(not_judged(item.missing - lacking), *checked.findings))
+        if news := item.missing - lacking:  # reported once in each file
+            said = f"not checked here: {missing_words(news)}"
+            note = Finding(NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", said)
+            checked = dataclasses.replace(checked, findings=(note, *checked.findings))
             lacking |= item.missing
         yield checked
 
@@ -181,14 +183,6 @@ def _with_engines(
         if is_first:
             engine, source = engine if together else Engine(rules, report=report), item.source
         yield item, engine, is_first
-
-
-def not_judged(missing: frozenset[MissingInfo]) -> Finding:
-    """Return the finding that lists the information missing in a file. It is reported at the first exchange that lacks
-    any."""
-    return Finding(
-        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not checked here: {missing_words(missing)}"
-    )
 
 
 def check_record(record: Record, engine: Engine, report: Report | None = None) -> Checked:

@@ -20,8 +20,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
@@ -81,7 +81,6 @@ def holds_secret(name: str, value: str) -> bool:
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Return True if a query parameter of this name holds a secret."""
     normal = _normal(name)
     if normal.startswith(("x_amz_", "x_goog_")):
         return _PHRASES["cloud_parameter"].fullmatch(normal) is not None
@@ -155,7 +154,7 @@ _FIRST_DIGIT = 64
 needs none."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Form:
     """One credential's form. `back`: the most characters of it before the anchor. `around`: an assertion right after
     the anchor."""
@@ -169,24 +168,22 @@ class Form:
     prefix: str = ""
     digit: bool = False
     least: int = 0
-    compiled: tuple[re.Pattern[str], re.Pattern[str]] | None = field(default=None, compare=False)
 
     def may_be_at(self, text: str, anchor: int) -> bool:
         """Return True if the characters around an anchor fit."""
         return text.endswith(self.prefix[: self.back + 1], 0, anchor + 1) and (
-            self._compiled()[0].match(text, anchor + 1) is not None
+            self._compiled[0].match(text, anchor + 1) is not None
         )
 
+    @cached_property
     def _compiled(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
-        if self.compiled is None:
-            begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
-            self.compiled = re.compile(self.around), re.compile(begins + self.pattern)
-        return self.compiled
+        begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
+        return re.compile(self.around), re.compile(begins + self.pattern)
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
         """Return the credential whose anchor is at `anchor` (None without one), and the offset up to which the form has
         searched."""
-        pattern = self._compiled()[1]
+        pattern = self._compiled[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
         match = next(filter(None, (pattern.match(text, start) for start in starts)), None)
@@ -278,7 +275,6 @@ def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
 
 
 def may_hold_tokens(text: str) -> bool:
-    """Return True if a text can hold a vendor's credential."""
     return any(anchor in text and sign.search(text) is not None for anchor, sign, _ in _scanners())
 
 

@@ -198,7 +198,6 @@ class Issues:
 
 
 def _rank(finding: Finding) -> int:
-    """Return the rank of the severity, 0 for the highest."""
     return _SEVERITIES.index(finding.severity)
 
 

@@ -121,7 +121,6 @@ class Ledger:
         return found[here[0]] if here else next(iter(found.values())) if len(found) == 1 else None
 
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
-        """Return the calls of a conversation in order."""
         return tuple(
             call
             for name, last in reversed(self._reach(conversation))
@@ -164,7 +163,6 @@ class Ledger:
 
     @property
     def knows_thoughts(self) -> bool:
-        """Return True if any text began inside a thought."""
         return bool(self._inside)
 
     def begins_inside(self, exchange: Exchange) -> bool:

@@ -273,7 +273,6 @@ class Place(NamedTuple):
     edited: tuple[tuple[Node, Turn], ...] = ()
 
     def within(self, conversation: str | None, thread: _Conversation) -> Place:
-        """Return the place in a known conversation."""
         return self._replace(conversation=conversation, base=thread.base, trunk=thread.trunk)
 
     @property
@@ -328,7 +327,6 @@ class Lineage:
         return self._beside(place, scope) or self._branch(place, request)
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
-        """Record an exchange at its place."""
         self.number += 1
         if place is None:
             return

@@ -84,7 +84,6 @@ class ServerState:
 
     @property
     def size(self) -> int:
-        """Return the bytes of the kept conversation."""
         return len(self.replay.items) if self.replay is not None else 0
 
     def completed(self, request: Request) -> Request:

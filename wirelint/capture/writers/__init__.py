@@ -73,7 +73,6 @@ class Staging:
         self._scratch.cleanup()
 
     def commit(self) -> None:
-        """Move the output to the target."""
         self._target.parent.mkdir(parents=True, exist_ok=True)
         if not self._folder or not self._target.is_dir():
             os.replace(self.path, self._target)
