@@ -359,8 +359,7 @@ class Inspector:
         self._settle(recorder, end, error)
 
     def _settle(self, recorder: ExchangeRecorder, end: End, error: str | None) -> None:
-        """Finish an exchange that has ended, or queue it if other traffic comes first and no one needs the result at
-        once."""
+        """Finish an exchange that has ended, or queue it behind other traffic if no one needs the result at once."""
         recorder.end, recorder.error, recorder.duration = end, error, recorder.now()
         # Options of mitmproxy that read flows and annotations as soon as the last hook returns.
         names = ("save_stream_file", "hardump", "dumper_filter")

@@ -113,8 +113,7 @@ def finding_line(finding: Finding) -> str:
 
 
 def is_shown(level: int) -> bool:
-    """Return True if lines of this level are displayed: not with `-q`. mitmproxy hands each line to every addon, which
-    is slow."""
+    """Return True if lines of this level are displayed. mitmproxy hands each line to every addon, which is slow."""
     return any(one.level <= level and not isinstance(one, LegacyLogEvents) for one in logging.root.handlers)
 
 

@@ -30,8 +30,7 @@ Handler = Callable[[events.Event], layer.CommandGenerator[None]]
 
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
-    """Let `held` send to the client of a streamed reply whose head has arrived. Return False if this is not
-    possible."""
+    """Let `held` send to the client of a streamed reply whose head has arrived. Return False if it cannot."""
     stream = find_stream(flow)
     if stream is None:
         return False

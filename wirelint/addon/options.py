@@ -93,8 +93,7 @@ class Settings:
 
 
 def settle(deferred: dict[str, object]) -> str | None:
-    """Convert deferred values to text; return an error for those that cannot be. `deferred`: mitmproxy's table
-    (`--set`, config.yaml)."""
+    """Convert wirelint's values in mitmproxy's table of deferred options to text; return an error in them."""
     complaint: str | None = None
     for option in OPTIONS:
         if option.name not in deferred:

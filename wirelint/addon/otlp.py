@@ -272,10 +272,7 @@ class _Operation(NamedTuple):
 
 
 def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> Span | None:
-    """Return the span of an exchange; None for an unknown API, and for messages to a tool server that have no method.
-
-    `content`: with the texts of messages.
-    """
+    """Return the span of an exchange, with texts (`content`); None for an unknown API or MCP without a method."""
     checked = checked.folded
     record, exchange = checked.record, checked.exchange
     if not checked.api or record.timing.started is None:
@@ -481,10 +478,7 @@ def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
 
 
 def _newest(items: Iterable[Json]) -> str:
-    """Return a JSON array of the first items, which are the newest ones, in reversed order; at least one item.
-
-    The messages of a long conversation are sent again with every turn, so a span carries the end of it.
-    """
+    """Return a JSON array of the first items, the newest ones, in reversed order: the end of a long conversation."""
     made: list[str] = []
     size = 0
     for item in items:

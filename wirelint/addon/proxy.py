@@ -169,8 +169,7 @@ def exports(upstream: str, host: str, port: int) -> list[str]:
 
 
 def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_options.Options], Any], port: str) -> int:
-    """Run mitmproxy until it stops; return its exit status. `make` creates the master, `port` is the option for the
-    port. Raises StartError."""
+    """Run mitmproxy with the master of `make`; return its status. `port`: the option for it. Raises StartError."""
     before, said, argv, started = sys.stderr, io.StringIO(), sys.argv[:], False
     if "flow_detail=0" in arguments:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end

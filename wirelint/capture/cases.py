@@ -147,8 +147,7 @@ class _Numbered:
 
 
 def _kind(finding: Finding) -> tuple[str, ...]:
-    """Return the parts of a finding that must stay: the form of its place, its fix, its message without quotations.
-    Otherwise a reduction would turn one fault into another."""
+    """Return the parts of a finding that must stay, so that a reduction does not turn one fault into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
     safety = finding.fix.safety if finding.fix is not None else ""
     said = _QUOTED.sub("…", finding.message)
@@ -366,10 +365,7 @@ def draft(record: Record) -> Draft:
 
 
 def joined(value: Json) -> Json:
-    """Return the value with neighbouring frames merged that differ only in a piece of text.
-
-    A text in one piece is easier to read, and loses less when it is shortened.
-    """
+    """Return the value with frames merged that differ only in a piece of text: whole texts lose less when shortened."""
     if not isinstance(value, dict) or not isinstance(answer := value.get("response"), list):
         return value
     frames: list[Json] = []

@@ -48,9 +48,7 @@ def schema() -> dict[str, Json]:
 
 
 def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
-    """Return one line with its line feed. `annotations` (api, model, conversation, findings, notes, …) replace the
-    record's own annotations, never the recorded traffic.
-    """
+    """Return one line with its line feed. `annotations` replace the record's own, never the recorded traffic."""
     extra = {**record.annotations, **(annotations or {})}
     line: dict[str, Json] = {
         "format": FORMAT,
@@ -347,11 +345,7 @@ def times_of(record: Record) -> dict[str, Json]:
 
 
 def restored(record: Record, beside: Mapping[str, Json]) -> Record:
-    """Return the record of a flow or of an entry of a HAR with the values beside it: the other sides, times, end,
-    annotations.
-
-    Unreadable values count as absent.
-    """
+    """Return the record of a flow or of an entry of a HAR with the values beside it, unless they are unreadable."""
     if isinstance(beside.get("timing"), dict):
         timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
         record = dataclasses.replace(record, timing=timing, chunks=chunks)

@@ -104,8 +104,7 @@ class Checked:
 
     @property
     def new_fixes(self) -> list[AppliedFix]:
-        """The fixes that do not repeat those of earlier exchanges: not at the place of a known finding, and not of a rule
-        all of whose findings are known."""
+        """The fixes that are not at the place of a known finding, nor of a rule all of whose findings are known."""
         folded = self.folded
         places = {(one.code, one.side, one.pointer) for one in folded.known}
         known = {place[:2] for place in places} - {(one.code, one.side) for one in folded.findings}
@@ -154,8 +153,7 @@ def check(
     *,
     together: bool = False,
 ) -> Iterator[Checked | Problem]:
-    """Check records in order, with a ledger for each file, or one for all (`together`). Problems of the reader keep their
-    place."""
+    """Check records in order, with a ledger for each file, or one for all (`together`). Problems keep their place."""
     lacking: frozenset[MissingInfo] = frozenset()
     for item, engine, is_first in _with_engines(items, rules, report, together=together):
         if isinstance(item, Problem):
@@ -175,8 +173,7 @@ def check(
 def _with_engines(
     items: Iterable[Record | Problem], rules: Sequence[Rule], report: Report | None, *, together: bool = False
 ) -> Iterator[tuple[Record | Problem, Engine, bool]]:
-    """Yield each item with the engine of its file, whose ledger begins empty, or with one for all (`together`), and True
-    for the first record of a file."""
+    """Yield each item with the engine of its file, or one for all, and True for the first record of a file."""
     engine, source = Engine(rules, report=report), None
     for item in items:
         is_first = isinstance(item, Record) and item.source != source
@@ -234,10 +231,7 @@ class Fixed(Checked):
 def fix(
     items: Iterable[Record | Problem], rules: Sequence[Rule], permit: FixPolicy | None, report: Report | None = None
 ) -> Iterator[Fixed | Problem]:
-    """Fix records in order. Problems of the reader keep their place.
-
-    With `permit` None the scopes of the rules decide what may be fixed (`settings.scopes`).
-    """
+    """Fix records in order. Problems keep their place. `permit` None: the scopes of the rules decide."""
     for item, engine, is_first in _with_engines(items, rules, report):
         if isinstance(item, Problem):
             yield item

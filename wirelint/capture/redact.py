@@ -43,8 +43,7 @@ _DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required",
 
 
 def _header_secrets(name: str, value: str) -> list[str]:
-    """Return the secrets in one header of a request: each cookie, the key after its scheme (`Bearer …`), the password
-    of `Basic`."""
+    """Return the secrets in a header: each cookie, the key after its scheme (`Bearer …`), the password of `Basic`."""
     if "cookie" in name.lower():
         values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
         return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
@@ -183,8 +182,7 @@ class Redactor:
         return Sent(self._fields(sent.headers, is_clear=is_clear), self._body(sent.body, secrets, strings)[0])
 
     def _fixes(self, fixes: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
-        """Return fixes without the secrets of the bodies, whole or cut. A fix may quote a value without its name, by
-        which it would be recognised."""
+        """Return fixes without the secrets of the bodies: a fix may quote a value without the name that shows it."""
         secrets = sorted(found, key=len, reverse=True)
         return tuple(
             dataclasses.replace(

@@ -87,10 +87,7 @@ def delivered_reply(record: Record, listener: FrameListener | None = None) -> Re
 
 
 def mended(record: Record) -> Record:
-    """Return the record with the forwarded request and the delivered reply in place of the received ones.
-
-    The arrivals of a body that was changed are not known.
-    """
+    """Return the record with the sent messages in place of the received ones. A changed body has no arrivals."""
     request = record.forwarded or Sent(record.request_headers, record.request_body)
     response = record.delivered or Sent(record.response_headers, record.response_body)
     return dataclasses.replace(

@@ -181,8 +181,7 @@ class Form:
         return re.compile(self.around), re.compile(begins + self.pattern)
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
-        """Return the credential whose anchor is at `anchor` (None without one), and the offset up to which the form has
-        searched."""
+        """Return the credential at an anchor (None without one), and the offset up to which the form has searched."""
         pattern = self._compiled[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
@@ -344,8 +343,7 @@ _AWS_REACH = 256
 
 
 def _find_aws(text: str) -> Iterator[Span]:
-    """Yield the id of an AWS key, and the secret shortly after it, which alone has no recognisable shape; a SHA-1 is
-    none."""
+    """Yield the ids of AWS keys, and the secret shortly after each, which alone has no shape; a SHA-1 is none."""
     for key in _PHRASES["aws_id"].finditer(text):
         yield Span(*key.span(), key.group())
         for match in _PHRASES["aws_secret"].finditer(text, key.end(), key.end() + _AWS_REACH):
@@ -414,8 +412,7 @@ def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
 
 
 def harmless(text: str) -> bool:
-    """Return True if `text` holds no secret with a shape or under a name of secrets. False does not mean that it holds
-    one."""
+    """Return True if `text` surely holds no secret with a shape or under a name of secrets."""
     raw = text.encode("utf-8", "surrogatepass")
     for first, sign in _signs():
         if first in raw and sign.search(raw) is not None:
@@ -486,8 +483,7 @@ def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
 
 
 def find_in_json(text: str, scope: Scope) -> list[Span]:
-    """Return secrets in a JSON document, whole or cut off: sorted spans that do not overlap and stay inside of
-    literals."""
+    """Return secrets in a JSON document, whole or cut off: sorted spans inside of literals, without overlaps."""
     return merge(_literal_spans(text, scope, 0))
 
 
@@ -549,8 +545,7 @@ def _secret_value(name: str, value: str, offset: int) -> Span | None:
 
 
 def _find_pairs(text: str) -> Iterator[Span]:
-    """Yield secrets in pairs like `"api_key": "…"`: in prose, in code, in the repr of a Python dictionary, and in
-    broken JSON."""
+    """Yield secrets in pairs like `"api_key": "…"`: in prose, in code, in a Python dictionary, in broken JSON."""
     position = 0
     while (match := _PAIR.search(text, position)) is not None:
         # The quotation mark that opens the value may also open the next key of a broken document.
@@ -564,8 +559,7 @@ def _find_pairs(text: str) -> Iterator[Span]:
 
 
 def _find_known(text: str, secret: str) -> Iterator[Span]:
-    """Yield the places of a header's secret in a text. A secret without digits may be a word (`ollama-local`), so only
-    separate occurrences count."""
+    """Yield the places of a header's secret; without digits it may be a word (`ollama-local`) and must stand apart."""
     word = secret.replace("-", "").replace("_", "").isalpha()
     position = text.find(secret)
     while position >= 0:

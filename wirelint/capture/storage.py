@@ -91,10 +91,7 @@ def size_of(path: str | os.PathLike[str]) -> int:
 
 
 def files_below(folder: str | os.PathLike[str]) -> Iterator[list[tuple[str, str]]]:
-    """Yield the files of a folder, then those of each folder in it, as (name, path), sorted and without hidden ones.
-
-    Raises StorageError.
-    """
+    """Yield the files of a folder, then of each folder in it, as (name, path), sorted. Raises StorageError."""
     if is_url(folder):
         yield from _stored_below(folder)
         return

@@ -104,8 +104,7 @@ class Body:
         return frame.raw.decode("utf-8", "surrogateescape")
 
     def apply(self, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
-        """Return the body with its edits made, and their places in its bytes. A changed AWS message counts as one
-        change."""
+        """Return the edited body, and the places of the edits in its bytes; an AWS message changes as a whole."""
         pieces: list[bytes] = []
         made: list[ByteEdit] = []
         by_frame = {number: list(group) for number, group in itertools.groupby(edits, lambda edit: edit.frame)}
@@ -230,8 +229,7 @@ def _documents(body: Body) -> list[_Document]:
 
 
 def _event_documents(number: int, text: str) -> list[_Document]:
-    """Return one document over all data lines of an event; or one for each line, if the blank lines between events are
-    lost."""
+    """Return one document over all data lines; one for each line if the blank lines between events are lost."""
     fields = ((start, line, _DATA.match(line)) for start, line in _lines(text))
     data = ((start + name.end(), line[name.end() :]) for start, line, name in fields if name is not None)
     lines = [(start, value) for start, value in data if value.strip()]

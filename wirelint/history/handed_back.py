@@ -138,10 +138,7 @@ class Back:
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
-    """Yield the results after the last message of the assistant. Older ones were checked in earlier requests.
-
-    If a request continues a reply that the provider keeps, the call comes from the ledger.
-    """
+    """Yield the results after the assistant's last message. A call that the provider keeps comes from the ledger."""
     # Some APIs split the assistant's last turn into several messages.
     turns = [
         [*turn] for _, turn in itertools.groupby(request.messages, key=lambda message: message.role == "assistant")

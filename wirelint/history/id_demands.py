@@ -227,8 +227,7 @@ _REFUSED = re.compile(r"input\[(\d{1,6})\]\.id\b")
 
 @dataclass(frozen=True, slots=True)
 class ItemId:
-    """A wrong id of an item. `mixed_up`: the id belongs to another object (the call, a message), or the text is no
-    id."""
+    """A wrong id of an item. `mixed_up`: it belongs to another object (the call, a message), or is no id."""
 
     pointer: str
     id: str
@@ -310,11 +309,7 @@ class _History(NamedTuple):
 
 
 def mint(context: RewriteContext, name: str | None) -> str:
-    """Return a new id for a call that a fix makes.
-
-    It differs from the ids of the request and those taken. Every run over the
-    exchange gives the same ids in the same order.
-    """
+    """Return a new id for a call that a fix makes, the same in every run, and note it as taken."""
     history = _history_of(context.exchange.request)
     prefix = _counted_prefix(context, history)
     if prefix is not None and name and not re.search(r"[\s:]", name):

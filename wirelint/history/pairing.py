@@ -372,10 +372,7 @@ def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
 
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
-    """Yield the edits that give a call and its result an id.
-
-    None for a part that has this id, or has none and needs none.
-    """
+    """Yield the edits that give an id to a call and its result, unless a part has this id or needs none."""
     for part, id_ in zip((pair.call, pair.answer.result if pair.answer is not None else None), pair.ids, strict=True):
         if part is not None and id_ != new and (id_ or traits(api).has_call_ids):
             yield give_id(part, new, api)
@@ -513,10 +510,7 @@ class Succession:
 
 
 class Announced(NamedTuple):
-    """A later announcement of a call with its verdict. `id` is the id of the call at that time.
-
-    `late`: it brings the first id or name of the call, after arguments.
-    """
+    """A later announcement of a call, whose id was `id`. `late`: it brings its first id or name, after arguments."""
 
     piece: Piece
     verdict: CheckResult

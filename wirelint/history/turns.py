@@ -100,9 +100,7 @@ class Turn:
 
 
 def turns_of(request: Request) -> list[Turn]:
-    """Return the turns of a history, the user's side first and last unless the assistant is; system messages are left
-    out.
-    """
+    """Return the turns of a history in order, the sides in alternation. System messages are left out."""
     turns: list[Turn] = []
     parts: list[Part] = []
     assistant: bool | None = None

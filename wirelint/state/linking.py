@@ -532,10 +532,7 @@ class Lineage:
 
 
 def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
-    """Yield the answers that a client may continue from: those of the upstream, and the delivered ones that differ.
-
-    Each candidate of a reply is one, joined to an unfinished turn of the assistant.
-    """
+    """Yield the answers that a client may continue from: those of the upstream, and delivered ones that differ."""
     if exchange.status is not None and exchange.status >= 400:
         return
     begun = turns[-1].parts if turns and turns[-1].assistant else []

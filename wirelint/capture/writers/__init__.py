@@ -155,10 +155,7 @@ def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 
 def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a HAR. Fixed entries show the sent bodies, and hold the received ones in `_wirelint`.
-
-    Raises ValueError for a HAR that is cut off.
-    """
+    """Write a HAR whose fixed entries show the sent bodies. Raises ValueError for a HAR that is cut off."""
     text = source.read_bytes()
     log = mapping(mapping(load(text.removeprefix(BOM_UTF8))).get("log"))
     entries = log.get("entries")
