@@ -41,10 +41,10 @@ from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import compile_patterns
 from wirelint.model import Exchange, Json
 from wirelint.prices import tokens_of
-from wirelint.rule import SEVERITIES, Finding, Rule
+from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Unnamed
 from wirelint.text.escaping import counted, printable, shorten
-from wirelint.view.findings import annotations_of, flat, worst
+from wirelint.view.findings import annotations_of, flat, worst, worst_first
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -322,6 +322,5 @@ def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
 
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """Return the names of findings, each once, worst and surest first."""
-    ranks = SEVERITIES, ("high", "medium", "low")
-    ranked = sorted(findings, key=lambda one: (ranks[0].index(one.severity), ranks[1].index(one.confidence)))
-    return list(dict.fromkeys(finding.name for finding in ranked))
+    surest_first = sorted(findings, key=lambda one: ("high", "medium", "low").index(one.confidence))
+    return list(dict.fromkeys(finding.name for finding in worst_first(surest_first)))

@@ -58,16 +58,10 @@ class IdleQueue(Generic[T]):
     `busy` returns True during traffic. `most` is the limit in bytes; a single large item of any size may wait.
     """
 
-    def __init__(
-        self,
-        work: Callable[[T], Callable[[], None]],
-        busy: Callable[[], bool],
-        clock: Callable[[], float] = time.perf_counter,
-        most: int = _MOST,
-    ) -> None:
-        self._work, self._busy, self._clock, self._most = work, busy, clock, most
+    def __init__(self, work: Callable[[T], Callable[[], None]], busy: Callable[[], bool], most: int = _MOST) -> None:
+        self._work, self._busy, self._most = work, busy, most
         self._waiting: deque[_Waiting[T]] = deque()
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = ThreadPoolExecutor(1, "wirelint-reading")
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -76,12 +70,10 @@ class IdleQueue(Generic[T]):
 
     def put(self, item: T, size: int) -> None:
         """Queue an item. `size`: its approximate memory use in bytes."""
-        self._waiting.append(_Waiting(item, size, self._clock(), self._begin(item) if size >= LARGE else None))
+        self._waiting.append(_Waiting(item, size, time.perf_counter(), self._begin(item) if size >= LARGE else None))
         self._size += size
-        if self._is_full():
-            self._run_some()
-            while self._is_full():
-                self._run_next()
+        while self._is_full():
+            self._run_next()
         self._plan(_AT_ONCE)
 
     def drain(self) -> None:
@@ -93,8 +85,6 @@ class IdleQueue(Generic[T]):
         loop = running_loop()
         if loop is None:
             return None
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "wirelint-reading")
 
         def go_on(_: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the queue was drained
@@ -111,7 +101,7 @@ class IdleQueue(Generic[T]):
         return bool(self._waiting) and ((begun := self._waiting[0].begun) is None or begun.done())
 
     def _is_next_early(self) -> bool:
-        return self._clock() < self._waiting[0].since + _WAITS
+        return time.perf_counter() < self._waiting[0].since + _WAITS
 
     def _run_next(self) -> None:
         item, size, _, begun = self._waiting.popleft()
@@ -121,11 +111,11 @@ class IdleQueue(Generic[T]):
 
     def _run_some(self, *, only_due: bool = False) -> float:
         """Run items for 5 ms, or only those that are due. Return the seconds taken."""
-        start = self._clock()
+        start = time.perf_counter()
         took = 0.0
         while self._is_next_ready() and took < _AT_ONCE and not (only_due and self._is_next_early()):
             self._run_next()
-            took = self._clock() - start
+            took = time.perf_counter() - start
         return took
 
     def _plan(self, pause: float) -> None:

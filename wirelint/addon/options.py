@@ -36,6 +36,7 @@ from wirelint.settings import NO_CONFIG, Config, Layer, Scopes, candidates, file
 from wirelint.settings import find as find_config
 from wirelint.settings import load as load_config
 from wirelint.tables import ConfigError, hint
+from wirelint.text.escaping import listed
 
 
 class Option(NamedTuple):
@@ -446,4 +447,4 @@ def _changed(before: _States, now: _States) -> str:
     files = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     here = Path.cwd()
     names = [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in map(Path, files)]
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    return listed(names, _MOST_NAMED)

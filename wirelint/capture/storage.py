@@ -15,7 +15,7 @@ from io import BytesIO
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from wirelint.text.escaping import printable
+from wirelint.text.escaping import printable, shorten
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::[A-Za-z][A-Za-z0-9+.\-]+)*://")
 """The beginning of a URL. One letter before the colon is a drive of Windows."""
@@ -258,5 +258,4 @@ def _plain(text: str, full: str) -> str:
         words += [word.partition("=")[2] or word for word in re.split("[?&#]", found[4] or "")]
         for secret in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
             text = text.replace(secret, "…") if len(secret) > 2 else text
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return shorten(printable(" ".join(text.split())), _LONGEST)

@@ -13,6 +13,7 @@ from wirelint.capture.format import FormatError
 from wirelint.capture.record import Record
 from wirelint.capture.storage import Stream
 from wirelint.model import Json
+from wirelint.text.escaping import shorten
 
 T = TypeVar("T")
 
@@ -116,11 +117,10 @@ def read_parts(
     yield from close()
     if wrong:
         number, reason = wrong[0]
-        reason = reason if len(reason) <= _SHORTEN else f"{reason[: _SHORTEN - 1]}…"
         others = f", and {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
         rest = f"the other {read} were read" if read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
-        yield Problem(source, f"{noun} {number}", f"{reason}{others}", cure, fatal=not read)
+        yield Problem(source, f"{noun} {number}", f"{shorten(reason, _SHORTEN)}{others}", cure, fatal=not read)
 
 
 def _check_url(record: Record | Problem) -> None:
