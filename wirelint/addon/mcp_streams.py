@@ -133,13 +133,10 @@ def request_ids(request: Request | None) -> set[str]:
 
 
 def response_ids(reply: Reply | None) -> set[str]:
-    found: set[str] = set()
-    for part in reply.parts if reply is not None else ():
-        if isinstance(part, ToolResult) and part.call_id is not None:
-            found.add(part.call_id)
-        elif isinstance(part, Rpc) and part.form in ("result", "error") and part.id is not None:
-            found.add(part.id)
-    return found
+    parts = reply.parts if reply is not None else ()
+    results = {part.call_id for part in parts if isinstance(part, ToolResult)}
+    answers = {part.id for part in parts if isinstance(part, Rpc) and part.form in ("result", "error")}
+    return {id_ for id_ in results | answers if id_ is not None}
 
 
 _OPEN_AFTER_ANSWER = 1.0

@@ -171,8 +171,6 @@ def read_headers(value: Json) -> Headers:
         match item:
             case [str(name), content] | {"name": str(name), "value": content}:
                 fields.append((name, _text(content)))
-            case _:
-                pass
     return tuple(fields)
 
 
@@ -193,8 +191,6 @@ def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
                 before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
                 place = pointer if isinstance(pointer, str) else None, event if isinstance(event, int) else None
                 fixes.append(AppliedFix(code, name, safety, side, title, *place, before, after))
-            case _:
-                pass
     return tuple(fixes)
 
 

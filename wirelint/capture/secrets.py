@@ -16,7 +16,6 @@ of the whole document rules out shapes and names, and for most documents all of 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -606,11 +605,3 @@ def unescape_mapped(raw: str) -> tuple[str, list[int]]:
     characters += raw[position:]
     places += range(position, len(raw) + 1)
     return "".join(characters), places
-
-
-def is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -36,7 +36,6 @@ from wirelint.capture.secrets import (
     find_in_json,
     find_in_text,
     harmless,
-    is_json,
     is_near,
     merge,
     unescape,
@@ -162,7 +161,7 @@ def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
     if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
         return find_in_text(text, scope)
     spans = find_in_json(text, scope)
-    if not is_json(text):  # cut off, or no JSON: a secret may be outside of string literals
+    if decode_json(text) is None:  # cut off, or no JSON: a secret may be outside of string literals
         spans = merge([*spans, *find_in_text(text, scope)])
     return spans
 

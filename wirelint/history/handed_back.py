@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import orjson
-
 from wirelint import lexicon
 from wirelint.claims.evidence import outcome
+from wirelint.jsonvalues import decode_json
 from wirelint.model import Arguments, Json, Request, Tool, ToolCall, ToolResult
 from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
@@ -61,14 +60,8 @@ def compare_result(told: str, truth: str) -> Retelling:
 def _words(text: str, depth: int = 0) -> Iterator[str]:
     """Yield words and numbers without case. JSON yields those of its members, also inside of a string."""
     stripped = text.strip()
-    if depth < 4 and stripped[:1] in ("{", "[", '"'):
-        try:
-            yield from _of(orjson.loads(stripped), depth)
-        except orjson.JSONDecodeError:
-            pass
-        else:
-            return
-    yield from _bare(text)
+    value = decode_json(stripped) if depth < 4 and stripped[:1] in ("{", "[", '"') else None
+    yield from _bare(text) if value is None else _of(value, depth)
 
 
 def _bare(text: str) -> Iterator[str]:

@@ -178,8 +178,6 @@ class McpLedger:
                     self._waiting[server, session, id_] = method
                     if method == "initialize":
                         self._begun[server, session] = None
-                case _:
-                    pass
         for choice in exchange.reply.choices if exchange.reply is not None else ():
             whole = not any(isinstance(part, Opaque) for part in choice.parts)
             for part in choice.parts:
@@ -212,8 +210,6 @@ class McpLedger:
             case Rpc("result", id_, _, dict() as value):
                 self._waiting.pop((server, session, id_ or ""), None)
                 self._learn(server, value)
-            case _:
-                pass
 
     def _settle(self, place: tuple[str, str, str], text: str, error: bool | None, whole: bool) -> None:
         """Record the result of the call that waits at a place, if one does."""

@@ -79,8 +79,6 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
     match answer:
         case {"streaming": True, "chunks": str(text)} | {"raw": str(text)}:
             answer = text
-        case _:
-            pass
     send, wait = as_number(timings.get("send_ms")), as_number(timings.get("wait_ms"))
     return Record(
         id=as_string(value.get("id")) or f"{source}:{place.rpartition(' ')[2]}",

@@ -26,7 +26,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import ScalarNode, SequenceNode
 
 from wirelint.capture.format import FormatError, dump, read_headers
 from wirelint.capture.readers.source import Input, Problem, read_parts
@@ -73,8 +73,7 @@ def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
             found = _ITEM.match(line)
             if found is None and line.strip():
                 return  # `interactions: []`, or an unknown form
-            start = b"" if found is None else found[1] + b"- "
-            start = start or None
+            start = found[1] + b"- " if found is not None else None
         elif line[:1].strip() and not line.startswith((start, b"#")):
             break  # the next key of the document
         elif line.startswith(start) and piece:
@@ -99,12 +98,11 @@ class _Constructor(SafeConstructor):
                 return self.construct_scalar(node)
             case SequenceNode():
                 return self.construct_sequence(node, deep=True)
-            case MappingNode():
+            case _:
                 # A file that was a request's body: its state begins with the bytes.
                 items = self.construct_mapping(node, deep=True)
                 inner = items.get("state") or items.get("args")
                 return inner[0] if isinstance(inner, (list, tuple)) and inner else inner
-        return None
 
 
 _Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.construct_float)
