@@ -378,12 +378,6 @@ class Partition:
         return sum(root.encode("utf-8", "replace")) % self.slices if root else None
 
 
-def run_of(source: str) -> str:
-    """Return the day and run of a part of a capture, with its folder; the source itself if it is no such part."""
-    found = _PART.fullmatch(source)
-    return "".join((found[1], found[2], found[3], found[4])) if found is not None else source
-
-
 def partitions(
     files: Iterable[str], size_of: Callable[[str], int], *, interleaved: bool = False
 ) -> Iterator[Partition]:
@@ -392,7 +386,7 @@ def partitions(
     for number, file in enumerate(files):
         found = _PART.fullmatch(file)
         day = found[2] if found is not None and interleaved else ""
-        run = run_of(file) if found is not None else f"{number} {file}"
+        run = "".join(found.groups()) if found is not None else f"{number} {file}"
         groups.setdefault(day or run, {}).setdefault(run, []).append(file)
     for runs in groups.values():
         chains = tuple(tuple(chain) for chain in runs.values())
