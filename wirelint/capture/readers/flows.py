@@ -58,10 +58,8 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
 def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
     if flow.websocket is None:
         return [_record(flow, source, number)]
-    if flow.websocket.closed_by_client is None:
-        end: End = "unknown"
-    else:
-        end = "client-left" if flow.websocket.closed_by_client else "upstream-died"
+    by_client = flow.websocket.closed_by_client
+    end: End = "unknown" if by_client is None else "client-left" if by_client else "upstream-died"
     said = (
         (message.from_client, message.content)
         for message in flow.websocket.messages

@@ -9,7 +9,7 @@ and src/lhar of larsderidder/context-lens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
@@ -257,33 +257,28 @@ class _SessionLines(LineReader):
         uuid = value.get("uuid")
         if not isinstance(uuid, str) or uuid in self._places:
             return  # a summary, a snapshot; or a copy from the session that this one continues
-        thread, at = self._follow(value)
-        message = value.get("message")
+        key = (value.get("isSidechain") is True, str(value.get("agentId") or ""))
+        place, message = self._follow(value.get("parentUuid"), key), value.get("message")
         is_spoken = value["type"] in _SPOKEN and value.get("isApiErrorMessage") is not True
-        if not is_spoken or not isinstance(message, dict) or message.get("model") == "<synthetic>":
-            self._places[uuid] = thread, at
-            return
-        blocks = _blocks(message.get("content"))
-        if value["type"] == "assistant":
-            yield from self._hear(thread, at, value, blocks, number)
-        else:
-            yield from self._say(thread, at, value, blocks)
+        if is_spoken and isinstance(message, dict) and message.get("model") != "<synthetic>":
+            blocks = _blocks(message.get("content"))
+            if value["type"] == "assistant":
+                place = yield from self._hear(*place, value, blocks, number)
+            else:
+                place = yield from self._say(*place, value, blocks)
+        self._places[uuid] = place
+        self._last[key] = place[0]
 
     def close(self) -> Iterator[Record]:
         waiting = [thread for thread in self._threads if thread.reply is not None]
         for thread in sorted(waiting, key=lambda thread: thread.reply.line if thread.reply else 0):
             yield from self._finish(thread)
 
-    def _follow(self, value: Mapping[str, Json]) -> _Place:
-        parent = value.get("parentUuid")
-        key = (value.get("isSidechain") is True, str(value.get("agentId") or ""))
-        place = self._places.get(parent) if isinstance(parent, str) else None
-        if place is None:
-            known = self._last.get(key) if isinstance(parent, str) else None
-            thread = known or self._begin()
-            place = (thread, _end(thread))
-        self._last[key] = place[0]
-        return place
+    def _follow(self, parent: Json, key: tuple[bool, str]) -> _Place:
+        if isinstance(parent, str) and parent in self._places:
+            return self._places[parent]
+        thread = (self._last.get(key) if isinstance(parent, str) else None) or self._begin()
+        return thread, _end(thread)
 
     def _begin(self, messages: list[_Message] | None = None) -> _Thread:
         thread = _Thread(messages or [])
@@ -298,7 +293,7 @@ class _SessionLines(LineReader):
 
     def _hear(
         self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block], number: int
-    ) -> Iterator[Record]:
+    ) -> Generator[Record, None, _Place]:
         message = mapping(value.get("message"))
         named = message.get("id") or value.get("requestId") or value.get("uuid")
         reply = thread.reply
@@ -317,15 +312,16 @@ class _SessionLines(LineReader):
         for block in blocks:
             if block.get("type") == "tool_use" and isinstance(name := block.get("name"), str):
                 self._tools[name] = None
-        self._settle(thread, value, len(thread.messages))
+        return thread, len(thread.messages)
 
-    def _say(self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block]) -> Iterator[Record]:
+    def _say(
+        self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block]
+    ) -> Generator[Record, None, _Place]:
         returned = any(block.get("type") == "tool_result" for block in blocks)
         if returned and thread.reply is not None:
             thread.reply.results += blocks
             thread.heard = as_seconds(value.get("timestamp"))
-            self._settle(thread, value, len(thread.messages) + 1)
-            return
+            return thread, len(thread.messages) + 1
         ongoing = thread if returned else self._branch(thread, at)
         if ongoing is thread:
             interrupted = any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
@@ -334,11 +330,7 @@ class _SessionLines(LineReader):
         prompt = not returned and value.get("isMeta") is not True
         _append(thread.messages, "user", blocks, prompt=prompt)
         thread.heard = as_seconds(value.get("timestamp"))
-        self._settle(thread, value, len(thread.messages) - 1)
-
-    def _settle(self, thread: _Thread, value: Mapping[str, Json], at: int) -> None:
-        self._places[str(value["uuid"])] = thread, at
-        self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
+        return thread, len(thread.messages) - 1
 
     def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
         """Yield the exchange of the reply that a thread waits for, if any."""
