@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
+import itertools
 import logging
 import shutil
 import sys
@@ -44,7 +45,7 @@ from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.dashboard import Board, Totals
 from wirelint.view.findings import known_note, read_finding, tally, visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
-from wirelint.wire.websocket import closes, opens, turns
+from wirelint.wire.websocket import closes, opens
 
 if TYPE_CHECKING:
     from wirelint.addon.addon import Inspector
@@ -131,7 +132,7 @@ class Exchanges:
     def find_turn(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage) -> tuple[Shown, Side] | None:
         """Return the exchange that a socket message begins or ends; None for other messages."""
         found, inspector = _turn_of(flow, message), self._inspector
-        if found is None or flow.websocket is None:
+        if found is None:
             return None
         number, side = found
         inspector.queue.drain()
@@ -141,8 +142,7 @@ class Exchanges:
             exchange, engine = replay(record), inspector.engine
             findings = engine.judge(engine.ledger.place(exchange)) if exchange is not None else ()
             checked = Checked(record, exchange, findings).folded
-            said = [(message.from_client, message.content) for message in flow.websocket.messages if message.is_text]
-            if flow.websocket.closed_by_client is None and not turns(said)[number - 1].closed:
+            if record.end == "unknown":  # the socket is open
                 return Shown(checked, open=True), side
             self.keep(flow, checked, f"{flow.id}:{number}")
         return self._shown(checked), side
@@ -443,7 +443,11 @@ class Commands:
         """Print the manual of a rule, by its name or code."""
         if not rule:
             raise wrong("wirelint.explain RULE: name a rule, such as xml-leak or LK101")
-        found = self._rule(rule)
+        settings = self._inspector.settings
+        try:  # also one that is left out in this run
+            found = (settings.known if settings is not None else Registry.load()).get(rule)
+        except RuleError as error:
+            raise wrong(str(error)) from error
         fixes = ", ".join(safeties(found)) or "none"
         head = f"{found.code} {found.name} · {found.severity} · {found.layer} · fix: {fixes}"
         return [head, "", *(inspect.getdoc(found) or "").split("\n")]
@@ -544,28 +548,15 @@ class Commands:
     def _rules(self) -> Sequence[Rule]:
         return self._inspector.engine.rules
 
-    def _rule(self, name: str) -> Rule:
-        for rule in self._rules():
-            if name.lower() in (rule.name, rule.code.lower()):
-                return rule
-        try:  # one that is left out in this run
-            return Registry.load().get(name)
-        except RuleError as error:
-            raise wrong(str(error)) from error
-
 
 def flows_before(one: http.HTTPFlow) -> list[http.HTTPFlow]:
     """Return the latest earlier flows of the conversation."""
     talk = one.metadata.get("wirelint.conversation")
     if not talk:
         return []
-    before: list[http.HTTPFlow] = []
-    for other in _all_flows():
-        if other is one:
-            break
-        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
-            before.append(other)
-    return before[-_EARLIER:]
+    earlier = itertools.takewhile(lambda other: other is not one, _all_flows())
+    flows = (other for other in earlier if isinstance(other, http.HTTPFlow))
+    return [other for other in flows if other.metadata.get("wirelint.conversation") == talk][-_EARLIER:]
 
 
 def _all_flows() -> Sequence[flow.Flow]:
