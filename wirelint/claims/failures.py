@@ -81,13 +81,7 @@ def error_as_answer(turn: Turn) -> Contradiction | None:
         return None
     given = Given(request, [fact.result.text for fact in (known if in_vain else failed)], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
-    sent = " ".join(fact.arguments for fact in failed).lower()
-    reasons = words_in(" ".join(fact.result.text for fact in failed)) - asked
-    reasons -= nouns.union(*(fact.able.words for fact in failed))
-    reasons = frozenset(reason for reason in reasons if reason not in sent)
-    statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
-    told_why = _passes_on(prose, reasons) or any(one in prose.text for one in statuses)
-    if told_why and not _claims_success(prose, failed):
+    if _tells_why(prose, failed, asked | nouns) and not _claims_success(prose, failed):
         return None
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and has_negation(prose):
         return None
@@ -103,6 +97,16 @@ def error_as_answer(turn: Turn) -> Contradiction | None:
         if about_it or given.has_news(sentence) or (told >= _MUCH and not _has_trouble(prose, order)):
             return Contradiction(*sentence.span, against)
     return None
+
+
+def _tells_why(prose: Prose, failed: Sequence[Fact], known: frozenset[str]) -> bool:
+    """Return True if a reply has a status of the errors, or words of them other than known ones and those of the calls."""
+    sent = " ".join(fact.arguments for fact in failed).lower()
+    reasons = words_in(" ".join(fact.result.text for fact in failed)) - known
+    reasons -= frozenset[str]().union(*(fact.able.words for fact in failed))
+    statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
+    told = frozenset(reason for reason in reasons if reason not in sent)
+    return _passes_on(prose, told) or any(one in prose.text for one in statuses)
 
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:

@@ -121,8 +121,6 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     if len(pool) >= MOST_DATA:
         return None
     own = [_with_arguments(datum, fact) for fact in good for datum in data(fact.result.text)]
-    # The arguments of a call whose result is one number are what that number was computed from.
-    sent = [datum for fact in good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
     free = [
         one
         for one in said
@@ -144,8 +142,6 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return None
-    given = _given_rates(turn)
-    ordered = [*pool, *(as_datum(value) for value in values(turn.order) if value.unit is not None)]
     scaled = scaled_values(free, own)
     for one in free:
         if (
@@ -161,23 +157,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
             continue
         if _PHRASES["adjusted"].search(one.sentence.masked) and not is_altered(one.value, replaced.value):
             continue
-        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end and each != one.value]
-        # 5 and 3 of "5 times 3 is 15" are the user's: what a calculator made of them stands in its result.
-        users = [each for each in near if is_said(each, prose.masked, turn.told)]
-        stated_too = [other.value for other in said]
-        beside = [
-            as_datum(each)
-            for each in near
-            if derived_from(each, ordered) or (each in stated_too if each in users else is_computed(each, pool))
-        ]
-        steps = [step for other, step in _steps(said, pool, given) if other is not one]
-        sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, prose.masked))
-        alike = [step for step in steps if is_of_kind(one.value, step.value)]
-        if _is_of_two(one, said):
-            continue
-        value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), prose.masked)
-        computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
-        if computed or _is_rate(one, said, [*pool, *alike], given):
+        if _is_of_two(one, said) or _is_from_steps(turn, one, replaced, said, own):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
@@ -187,6 +167,33 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_from_steps(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], own: Sequence[Datum]) -> bool:
+    """Return True if a value in place of a datum comes from the conversation, perhaps by other values of the reply.
+
+    `own`: the numbers of the turn's results.
+    """
+    text, pool, given = turn.prose.masked, turn.numbers, _given_rates(turn)
+    # The arguments of a call whose result is one number are what that number was computed from.
+    sent = [datum for fact in turn.good if len(data(fact.result.text)) != 1 for datum in data(fact.arguments)]
+    ordered = [*pool, *(as_datum(value) for value in values(turn.order) if value.unit is not None)]
+    written = without_moments(text)[: 2 * MOST_STATED]
+    near = [each for each in written if one.sentence.start <= each.start < one.sentence.end and each != one.value]
+    # 5 and 3 of "5 times 3 is 15" are the user's: what a calculator made of them stands in its result.
+    users = [each for each in near if is_said(each, text, turn.told)]
+    stated_too = [other.value for other in said]
+    beside = [
+        as_datum(each)
+        for each in near
+        if derived_from(each, ordered) or (each in stated_too if each in users else is_computed(each, pool))
+    ]
+    steps = [step for other, step in _steps(said, pool, given) if other is not one]
+    sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, text))
+    alike = [step for step in steps if is_of_kind(one.value, step.value)]
+    value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), text)
+    computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
+    return computed or _is_rate(one, said, [*pool, *alike], given)
 
 
 def _rounded(value: Value, text: str) -> Value:

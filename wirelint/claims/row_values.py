@@ -158,36 +158,20 @@ def _value_of_another(
     for value in stated[:1] if sole else stated:
         if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
             continue  # a recipe for three times as many, or the next thing
-        beside = [as_datum(other) for other in stated if other is not value]
         if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
             datum = elsewhere[value]
             if any(mine.column == datum.column for mine in own):
                 return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
-        if (
-            value.ranges
-            or is_per_unit(value, clause.text)
-            or is_bound(value, clause.text)
-            or _PHRASES["apart"].match(clause.text, value.end)
-            or derived_from(value, own)
-            or is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
-            or _is_left(value, [*own, *beside], asked)
-            or not portions.isdisjoint(_ratios([value], own))
-        ):
+        if _is_no_amount(value, clause.text) or not portions.isdisjoint(_ratios([value], own)):
             continue
-        if is_said(value, clause.text, texts) or _is_multiple(value, own):
+        beside = [as_datum(other) for other in stated if other is not value]
+        if _is_of_row(value, own, beside, asked) or is_said(value, clause.text, texts):
             continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
         shown = clause.text[value.start : value.end]
-        alike = [datum for datum in others if equals(value, datum.value) and value.is_whole >= datum.value.is_whole]
-        if is_interval(value, [text]):  # of 6 days between two dates, no bare 6 is the source
-            alike = [datum for datum in alike if datum.value.unit is not None]
-        columns = {datum.column for datum in alike} - {"#"}
+        columns = {datum.column for datum in _sources(value, others, text)} - {"#"}
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
-        if (
-            not telling
-            and abs(value.readings[0]) >= _TELLING
-            and len({one.column for one in (*own, *others)} - {"#"}) == 1
-        ):
+        if not telling and abs(value.readings[0]) >= _TELLING and _are_one_column([*own, *others]):
             telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
         if columns and not related:
             same = (datum for datum in lacking if datum.column in columns)
@@ -196,27 +180,49 @@ def _value_of_another(
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
         if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
             continue
-        # Its unit may be in a language that is not known: `кВт·год`.
-        units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
-        forms_of_it = [value._replace(unit=unit) for unit in units]
-        columns_of_it = [[*pool, *asked]] if sole else list(_columns_of(own, pool))
-        if any(is_computed(one, known) for known in columns_of_it for one in forms_of_it):
+        if _is_computed_in_any_unit(value, own, [[*pool, *asked]] if sole else list(_columns_of(own, pool))):
             continue
-        form = _form(value, clause.text)
-        meant = [
-            one
-            for one in lacking
-            if (one.column, form) in forms
-            or is_altered(value, one.value)
-            or _is_meant(value, one, clause.text, sole=sole)
-        ]
+        named = {column for column, form in forms if form == _form(value, clause.text)}
+        likely = [one for one in lacking if one.column in named or is_altered(value, one.value)]
+        meant = [one for one in lacking if one in likely or _is_meant(value, one, clause.text, sole=sole)]
         untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
         if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
             in_table = turn.prose.text.startswith("|", clause.start)  # whose cells are retold, and seldom computed
-            if not in_table and follows(turn, clause.start + value.start):
-                continue
-            return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
+            if in_table or not follows(turn, clause.start + value.start):
+                return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
     return None
+
+
+def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum]:
+    """Yield the data of other rows that a value may be. Of 6 days between two dates in `text`, no bare 6 is the source."""
+    between = is_interval(value, [text])
+    for datum in others:
+        if equals(value, datum.value) and value.is_whole >= datum.value.is_whole and (datum.value.unit or not between):
+            yield datum
+
+
+def _is_no_amount(value: Value, text: str) -> bool:
+    """Return True for a number that a row need not have: a range, a bound, a price for a unit, or one set apart."""
+    if value.ranges or is_per_unit(value, text) or is_bound(value, text):
+        return True
+    return _PHRASES["apart"].match(text, value.end) is not None
+
+
+def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], asked: Sequence[Datum]) -> bool:
+    """Return True if a value follows from its row, with the values beside it and those that the user asked about."""
+    if derived_from(value, own) or _is_left(value, [*own, *beside], asked) or _is_multiple(value, own):
+        return True
+    return is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
+
+
+def _is_computed_in_any_unit(value: Value, own: Sequence[Datum], columns: Sequence[Sequence[Datum]]) -> bool:
+    """Return True if a value is computed from one of some columns. Its unit may be in an unknown language: `кВт·год`."""
+    units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
+    return any(is_computed(value._replace(unit=unit), known) for known in columns for unit in units)
+
+
+def _are_one_column(some: Sequence[Datum]) -> bool:
+    return len({one.column for one in some} - {"#"}) == 1
 
 
 def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Datum]]:

@@ -55,11 +55,7 @@ def run(
     """
     if live and log is not None:
         raise click.UsageError("--live and --log FILE exclude each other; choose one")
-    try:
-        routes = env.routes(mode, command[0], os.environ, _read_pairs(asked))
-        chain, login = env.proxy_in(os.environ) or ("", "")
-    except AddressError as error:
-        raise click.UsageError(str(error)) from error
+    routes, (chain, login) = _routes(mode, command[0], _read_pairs(asked))
     options = _options(captures, fix, ship, settings, dashboard=dashboard)
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
@@ -94,6 +90,14 @@ def run(
     for line in () if quiet else closing(parts, captures, command, is_blind):
         inform(line)
     return status
+
+
+def _routes(mode: env.Mode, program: str, asked: dict[str, str]) -> tuple[env.Routes, tuple[str, str]]:
+    """Return the routes of a program's traffic, and the proxy behind ours with its login."""
+    try:
+        return env.routes(mode, program, os.environ, asked), env.proxy_in(os.environ) or ("", "")
+    except AddressError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _options(

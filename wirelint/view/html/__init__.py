@@ -108,11 +108,7 @@ def write_report(
             row["anchor"] = name if anchors[name] == 1 else f"{name}~{anchors[name]}"  # its name in links
             rows.append(row)
             shown_issues += _issues(item, row)
-            try:
-                shown = make_detail(item, blocks.message)
-            except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
-                shown = describe_failure(item, error)
-            blocks.exchange(shown)
+            blocks.exchange(_detail(item, blocks))
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
@@ -134,6 +130,13 @@ def write_report(
             )
             staging.commit()
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _detail(item: Checked, blocks: Blocks) -> dict[str, Json]:
+    try:
+        return make_detail(item, blocks.message)
+    except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
+        return describe_failure(item, error)
 
 
 def _own_sections(cards: list[Card], repeats: Repeats) -> list[Section]:
