@@ -148,7 +148,7 @@ class LateHeads(WaitingRewriter[Start]):
         self._begun = Succession(None, None)
         self._undeclared: Frame | None = None
         self._late: list[CallUpdate] = []
-        self._moved: dict[int, CallUpdate] = {}
+        self._mended: dict[int, Start] = {}
 
     def decides(self, first: Start, event: Event) -> bool | None:
         """Return True at the last part of the head, False at the end of the call."""
@@ -177,8 +177,8 @@ class LateHeads(WaitingRewriter[Start]):
         name = next((one.name for one in self._late if one.name and not start.name), None)
         moved = self._late[0]._replace(id=id_, name=name)
         self._record(start, moved)
-        self._moved[start.block] = moved
-        return (start._replace(id=id_ or start.id, name=name or start.name),)
+        mended = self._mended[start.block] = start._replace(id=id_ or start.id, name=name or start.name)
+        return (mended,)
 
     def take(self, event: Event) -> Iterable[Event]:
         match event:
@@ -190,9 +190,9 @@ class LateHeads(WaitingRewriter[Start]):
                 self._begun = _succession(event, self._own)
                 self._late = []
                 return self.wait_for(event)
-            case CallUpdate(block=block) if (moved := self._moved.get(block)) is not None:
-                id_ = None if event.id == moved.id else event.id
-                name = None if event.name == moved.name else event.name
+            case CallUpdate(block=block) if (mended := self._mended.get(block)) is not None:
+                id_ = None if event.id == mended.id else event.id
+                name = None if event.name == mended.name else event.name
                 if (id_, name) != (event.id, event.name):
                     return (event._replace(id=id_, name=name),) if id_ or name else ()
         return (event,)
