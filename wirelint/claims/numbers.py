@@ -25,7 +25,7 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.states import DEEPEST, object_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Unit, Value, unit_of, values
+from wirelint.claims.values import Value, unit_of, values
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -43,10 +43,6 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
         if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value):
             continue
         alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
-        if alike and (currency := _other_currency(unit, turn)) is not None:
-            shown = turn.prose.text[value.start : value.end]
-            against = f"{shown!r} has another currency than the result: {alike[0].place}, {currency.name.upper()}"
-            return Contradiction(*one.sentence.span, against)
         if any(datum.value.unit is None for datum in alike):
             continue
         if any(not is_of_kind(value, datum.value) for datum in alike) and not _is_in_place(value, alike, pool, told):
@@ -68,7 +64,7 @@ def wrong_currency(turn: Turn) -> Contradiction | None:
         for amount, currency in _with_currency(object_of(text), "", 0):
             named.setdefault(amount, set()).add(currency)
     for value in told:
-        known = named.get(value.readings[0], set())
+        known = set[str]().union(*(named.get(one, ()) for one in value.readings))
         if value.unit is None or len(known) != 1 or value.unit.dimension in known or "" in known:
             continue
         if _is_small(value) or is_said(value, turn.prose.masked, turn.told):
@@ -92,10 +88,13 @@ def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[
         currency = own.pop() if len(own) == 1 else "" if own else currency
     inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
     for one in inner if depth < DEEPEST else ():
-        if isinstance(one, (int, float)) and not isinstance(one, bool):
+        if isinstance(one, (int, float, str)) and _AMOUNT.fullmatch(str(one)):
             yield float(one), currency
         else:
             yield from _with_currency(one, currency, depth + 1)
+
+
+_AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 
 
 def altered_sum(turn: Turn) -> Contradiction | None:
@@ -124,21 +123,6 @@ def altered_sum(turn: Turn) -> Contradiction | None:
 
 def _is_small(value: Value) -> bool:
     return value.is_whole and max(map(abs, value.readings)) < _TELLING_NUMBER
-
-
-def _other_currency(unit: Unit, turn: Turn) -> Unit | None:
-    """Return the only currency that the results name, if it is not that of a value, and nothing else in the conversation
-    names that one: `"currency": "CHF"`, and €684.50. A dollar may be of several countries."""
-    named = {one for text in turn.returned for word in _CURRENCY.findall(text) if (one := unit_of(word))}
-    named = {one for one in named if one.dimension in MONEY}
-    told = {one.unit for text in turn.told for one in values(text)}
-    if unit.dimension not in MONEY or len(named) != 1 or unit in named or unit in told:
-        return None
-    other = named.pop()
-    return None if other.dimension == unit.dimension else other
-
-
-_CURRENCY = re.compile(r"(?<!\w)[A-Z]{3}(?!\w)|[€£₹₩₺₽₴]|(?i:zł|Kč|kr)(?!\w)")
 
 
 def _is_in_place(value: Value, alike: Sequence[Datum], pool: Sequence[Datum], told: Sequence[Value]) -> bool:
