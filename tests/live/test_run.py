@@ -163,7 +163,8 @@ def gone(pid: int) -> bool:
 def test_nothing_stays_behind_when_we_are_killed(tmp_path: Path, confdir: Path) -> None:
     script = "import time; print('ready', flush=True); time.sleep(40)"
     asked = command(tmp_path, confdir, "--quiet", "--", sys.executable, "-c", script)
-    process = subprocess.Popen(asked, env=clean(), stdout=subprocess.PIPE, text=True)
+    env = clean(TMPDIR=str(tmp_path))  # nobody can remove the folder of a killed process
+    process = subprocess.Popen(asked, env=env, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     started = children(process.pid)
