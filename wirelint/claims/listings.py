@@ -16,7 +16,6 @@ from wirelint.claims.derivation import (
     MOST_DATA,
     MOST_ROWS,
     Datum,
-    GivenDates,
     as_datum,
     derived_from,
     equals,
@@ -25,7 +24,7 @@ from wirelint.claims.derivation import (
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import MOST_STATED, follows, is_telling, statements
+from wirelint.claims.grounding import MOST_STATED, is_telling, statements
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
@@ -250,19 +249,6 @@ def _has_numbers(row: Row, text: str) -> bool:
 _LEAD = re.compile(r"[^:–—|,(;*]{2,40}")
 """The beginning of an item, up to the first mark that ends a name."""
 _NAME = re.compile(r"[^\W\d_]{3,}|[\w-]*\d[\w-]*")
-
-
-def _follows(turn: Turn, line: re.Match[str], pool: Sequence[Datum], given: GivenDates) -> bool:
-    """Return True if all values, dates and times of an item follow from the results, or from other values of the reply."""
-    item, start = line["item"], line.start("item")
-    told = [value for value in without_moments(item) if is_telling(value, item)]
-    others = [value for value in values(turn.prose.masked) if not start <= value.start < line.end("item")]
-    for value in told:
-        is_known = derived_from(value, pool) or is_computed(value, pool) or follows(turn, start + value.start)
-        if not is_known and not any(equals(value, other) for other in others):
-            return False
-    days = all(any(one.agrees(other) for other in given.dates) for one in dates(item))
-    return days and given.minutes.issuperset(clock.minutes for clock in clocks(item))
 
 
 def added_names(turn: Turn) -> Contradiction | None:
