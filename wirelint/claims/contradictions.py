@@ -39,7 +39,7 @@ from wirelint.claims.grounding import (
     statements,
     wrong_value,
 )
-from wirelint.claims.listings import added_names, added_rows, wrong_cells, wrong_total
+from wirelint.claims.listings import added_names, added_rows, wrong_cells
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
     altered_sum,
@@ -603,9 +603,7 @@ def contradictions(
             opposite_states,
             earlier_value,
         ]
-        checks += (
-            [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_rows, wrong_total] if numbers else []
-        )
+        checks += [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_rows] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
 
 

@@ -309,9 +309,23 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
     shares = list(_shares(known))
     if any(same(abs(goal), abs(amount_for(value, datum) * share), step / 2) for datum in kind for share in shares):
         return True
+    if value.unit is not None and any(same(abs(goal), one, step / 2) for one in _of_rates(value.unit, known)):
+        return True
     if value.unit is None or value.unit.dimension in MONEY:
         return _is_near(goal, _products(tuple(datum.value.readings[0] for datum in known[:_FEW])), step / 2)
     return False
+
+
+def _of_rates(unit: Unit, known: Sequence[Datum]) -> Iterator[float]:
+    """Yield the amounts that rates lead to: 7.2 of `"yield_t_ha"` and 38.5 of `"area_ha"` to 277 t."""
+    for rate in known:
+        words = [word for word in name_words(rate.column)[-3:] if word != "per"]
+        own = rate.value.unit
+        if own is None or own.dimension != unit.dimension or len(words) < 2 or own is not unit_of(words[-2]):
+            continue
+        for other in known:
+            if other.value.unit is not own and name_words(other.column)[-1:] == words[-1:]:
+                yield abs(rate.value.readings[0] * own.factor * other.value.readings[0])
 
 
 def _shares(known: Iterable[Datum]) -> Iterator[float]:
@@ -484,6 +498,11 @@ def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
         if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 1), apart + 1)):
             return True
     return False
+
+
+def is_last_day(date: Date, known: Iterable[Date], before: str) -> bool:
+    """Return True for "until 31 March" if 1 April is known. `before`: the text before the date."""
+    return _PHRASES["until"].search(before[-NEAR:]) is not None and any(days_apart(date, one) == 1 for one in known)
 
 
 def days_apart(one: Date, other: Date) -> int | None:

@@ -1,8 +1,7 @@
 """Lists and tables of a reply against the rows of a result that they retell.
 
 Theory of operation. Where most lines of a list retell rows of a result, a line that has nothing of the result, but values
-of the same form as the others, was added. A cell of a table stands below the key of its column, and a total is the sum of
-the amounts beside it.
+of the same form as the others, was added. A cell of a table stands below the key of its column.
 """
 
 from __future__ import annotations
@@ -13,30 +12,26 @@ from collections.abc import Sequence
 from wirelint import lexicon
 from wirelint.claims.announcements import asks_for_text
 from wirelint.claims.derivation import (
-    MOST_DATA,
     MOST_ROWS,
-    Datum,
     as_datum,
     derived_from,
     equals,
     is_computed,
-    is_said,
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import MOST_STATED, is_telling, statements
+from wirelint.claims.grounding import is_telling
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
     Row,
     holds,
-    own_data,
     places,
     side_by_side,
     tables,
 )
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Value, clocks, dates, same, values, without_moments
+from wirelint.claims.values import clocks, dates, values, without_moments
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -46,97 +41,6 @@ _FEWEST_ITEMS = 3
 _HEAD = 2
 """The heading and the rule of a table in Markdown."""
 _DIGIT = re.compile(r"\d")
-
-
-def wrong_total(turn: Turn) -> Contradiction | None:
-    """Return a total that the amounts of a reply do not add up to, nor any numbers of the conversation.
-
-    The reply gives two or more of the results' amounts in its unit; of numbers without a unit, a whole column.
-    """
-    text, prose = turn.prose.masked, turn.prose
-    if _PHRASES["adjusted"].search(text):
-        return None
-    known = [*turn.numbers, *(as_datum(value) for other in (turn.order, *turn.sent) for value in values(other))]
-    stated = [one for one in without_moments(text) if not one.ranges][:MOST_STATED]
-    named = _cells_of_named_rows(turn)
-    spans = [one.span for one in statements(prose)] + [line.span() for line in TABLE_LINE.finditer(prose.text)]
-    for start, end in spans if len(known) < MOST_DATA else ():
-        for value in (one for one in stated if start <= one.start < end and is_telling(one, text)):
-            if value.unit is None and _OTHER_UNIT.match(text, value.end):
-                continue
-            near = (
-                text[max(start, value.start - _BEFORE_TOTAL) : value.start].rpartition("\n")[2],
-                text[value.end : value.end + _BEHIND_TOTAL].partition("\n")[0],
-            )
-            # "You spent €262 on:", and the list; "you owe €95: €48 for judo and €47 for theatre"
-            heads = text[start:end].rstrip("* ").endswith((":", "：")) or _HEADS.match(text, value.end)
-            if not (heads or any(map(_PHRASES["total"].search, near))) or is_said(value, text, turn.told):
-                continue
-            others = [one for one in stated if one is not value]
-            parts = _parts(value, others, known) or named
-            # What comes later may be computed from the wrong total.
-            pool = [
-                *known,
-                *(as_datum(one) for one in others if one.start < value.start and not derived_from(one, known)),
-            ]
-            if value.unit is None:
-                pool = [one._replace(value=one.value._replace(unit=None)) for one in pool]
-            if not parts or _is_sum_of_told(value, others):
-                continue
-            if not derived_from(value, pool) and not is_computed(value, pool):
-                shown = prose.text[value.start : value.end]
-                return Contradiction(start, end, f"the amounts add up to {sum(parts):g}, not {shown}")
-    return None
-
-
-def _is_sum_of_told(value: Value, others: Sequence[Value]) -> bool:
-    """Return True if a total is the sum of some amounts of the reply, told or computed; also if there are too many."""
-    amounts = [abs(one.readings[0]) for one in others if one.unit == value.unit]
-    if len(amounts) > _MOST_SUMMED:
-        return True
-    most = _MOST_OF_ONE if len(set(amounts)) <= _FEW_AMOUNTS else 1  # "two chairs (€40 each) and a table (€120)"
-    sums = {0.0}
-    for amount in set(amounts) if most > 1 else amounts:
-        sums |= {round(one + count * amount, 4) for one in sums for count in range(1, most + 1)}
-    exact = value.step == 1 and all(amount.is_integer() for amount in amounts)
-    return any(same(abs(goal), one, 0.0 if exact else value.step) for goal in value.readings for one in sums)
-
-
-_HEADS = re.compile(r"[*_]{0,2}\s?[:：]")
-_MOST_SUMMED = 12
-_FEW_AMOUNTS, _MOST_OF_ONE = 3, 9
-
-
-def _parts(value: Value, others: Sequence[Value], known: Sequence[Datum]) -> list[float]:
-    """Return the amounts of a reply that a total is of: those of its unit, or a column that the reply has whole."""
-    if value.unit is not None:
-        parts = [one.readings[0] for one in others if one.unit == value.unit and derived_from(one, known)]
-        return parts if len(parts) > 1 else []
-    for column in dict.fromkeys(one.column for one in known if one.column not in ("", "#")):
-        cells = [one.value for one in known if one.column == column]
-        if len(cells) >= _FEWEST_ITEMS and all(any(equals(one, cell) for one in others) for cell in cells):
-            return [cell.readings[0] for cell in cells]
-    return []
-
-
-def _cells_of_named_rows(turn: Turn) -> list[float]:
-    """Return the numbers of the only column with decimals in a table, if the reply names all of its rows."""
-    for text in turn.returned:
-        for table in tables(text):
-            if len(table) < _FEWEST_ITEMS or not all(
-                any(holds(turn.prose.text, one) for one in row.names) for row in table
-            ):
-                continue
-            own = [datum for row in table for datum in own_data(row, text) if not datum.value.is_whole]
-            if len(own) == len(table) == sum(datum.column == own[0].column for datum in own):
-                return [datum.value.readings[0] for datum in own]
-    return []
-
-
-_OTHER_UNIT = re.compile(r" ?(?:[A-Zµ%°€$£][\w³²/]*|[a-z]{1,2})(?!\w)")
-"""A unit that the table of units lacks: `MWh`."""
-_BEFORE_TOTAL, _BEHIND_TOTAL = 48, 24
-"""Characters beside a number in which a word makes it a total."""
 
 
 def wrong_cells(turn: Turn) -> Contradiction | None:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from wirelint import lexicon
-from wirelint.claims.derivation import MOST_DATA, GivenDates, days_apart, follows_from_clocks, follows_from_dates
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    GivenDates,
+    days_apart,
+    follows_from_clocks,
+    follows_from_dates,
+    is_last_day,
+)
 from wirelint.claims.evidence import Contradiction, Turn, ran
 from wirelint.claims.grounding import particulars, statements
 from wirelint.claims.rows import holds
@@ -32,6 +39,11 @@ _MOST_MOMENTS = 32
 """Dates and times of a reply that are compared."""
 
 
+def form_of_durations(returned: Iterable[str]) -> re.Pattern[str]:
+    """Return the form of what looks like a time of day, but is a duration, beside some results."""
+    return _MAY_BE_DURATION if any(map(_SECONDS.search, returned)) else _DURATION
+
+
 def wrong_moment(turn: Turn) -> Contradiction | None:
     """Return a date or a time of day of a reply if results give other ones, of which the reply has none."""
     texts = turn.texts
@@ -39,7 +51,9 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     given = GivenDates(texts)
 
     def follows(date: Date) -> bool:
-        return relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans)
+        if relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans):
+            return True
+        return is_last_day(date, given.dates, turn.prose.masked[: date.start])
 
     # A distance from today, which the conversation need not give; the arguments of a call may have it as a date.
     is_dated = any(next(dates(text), None) is not None for text in turn.sent)
@@ -59,7 +73,7 @@ def _displaced(
 ) -> Contradiction | None:
     """Return a date or a time that follows from none. `most`: the results have this many different ones at most."""
     prose = turn.prose
-    durations = _MAY_BE_DURATION if any(map(_SECONDS.search, turn.returned)) else _DURATION
+    durations = form_of_durations(turn.returned)
     found = (one for one in read(prose.masked) if durations.match(prose.masked, one.start) is None)
     stated = list(itertools.islice(found, _MOST_MOMENTS))
     returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
@@ -142,6 +156,8 @@ def _of_other_day(turn: Turn, given: GivenDates) -> Contradiction | None:
         if len(told) != 1 or any(told[0].agrees(one) for one in given.dates):
             continue
         if _speaks_of_durations(sentence, sentence.start + told[0].start):
+            continue
+        if is_last_day(told[0], given.dates, sentence.masked[: told[0].start]):
             continue
         for own_date, cells in objects:
             if sum(cell in line and holds(line, cell) for cell in cells) < TELLING:

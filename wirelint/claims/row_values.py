@@ -22,6 +22,7 @@ from wirelint.claims.derivation import (
     equals,
     follows_from_dates,
     is_computed,
+    is_last_day,
     is_of_kind,
     is_percentage,
     is_said,
@@ -36,6 +37,7 @@ from wirelint.claims.grounding import (
     is_interval,
     is_per_unit,
 )
+from wirelint.claims.moments import form_of_durations
 from wirelint.claims.rows import CLOCK, DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
@@ -315,6 +317,8 @@ def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, ev
         known = (*(mine for _, mine in own), *given.dates)
         if _is_elsewhere(date, everywhere, table) or follows_from_dates(date, known, spans):
             continue
+        if is_last_day(date, known, clause.text[: date.start]):
+            continue
         key = own[0][0]
         shown = clause.text[date.start : date.end]
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
@@ -331,6 +335,8 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     strange = [clock for clock in told if clock.minutes not in own]
     left = own - _told_times(prose, clause)
     if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many or strange[0].minutes in everywhere.minutes:
+        return None
+    if form_of_durations(map(str, clause.row.cells.values())).match(clause.text, strange[0].start):
         return None
     before = clause.text[: strange[0].start]
     if _PHRASES["bound"].search(before) or _DEADLINE.search(before):

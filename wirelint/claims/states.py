@@ -173,7 +173,7 @@ def _is_negated(text: str, word: re.Match[str]) -> bool:
     start = max(text.rfind(sign, 0, word.start()) for sign in _PARTING) + 1
     ends = [end for sign in _PARTING if (end := text.find(sign, word.end())) >= 0]
     part = _PHRASES["still"].sub(" ", text[start : min(ends, default=len(text))])
-    return _PHRASES["negates"].search(part) is not None
+    return _PHRASES["negates"].search(part) is not None or _PHRASES["without"].search(part) is not None
 
 
 def opposite_states(turn: Turn) -> Contradiction | None:

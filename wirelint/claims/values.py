@@ -340,8 +340,10 @@ def dates(text: str) -> Iterator[Date]:
     done = 0
     for digit in _RUN.finditer(text):
         start = digit.start()
-        if start < done or digit.end() - start not in (1, 2, 4) or text[start - 1 : start] in _JOINED:
+        if start < done or digit.end() - start not in (1, 2, 4):
             continue
+        if text[start - 1 : start] in _JOINED and not (start - 1 == done > 0 and text[done] == "/"):
+            continue  # but for the end of `2026-04-01/2027-03-31`
         match = pattern.match(text, start)
         if match is None:
             continue
