@@ -76,7 +76,6 @@ class Answer:
 
 
 def json_answer(status: int, body: Json, headers: Headers = ()) -> Answer:
-    """Make an answer with a whole JSON body."""
     data = dump_json(body).encode()
     return Answer(status, (("content-type", "application/json"), *headers), (data,), length=len(data))
 
@@ -113,7 +112,7 @@ def encode_message(event: Event) -> bytes:
 def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: bytes = KEEP_ALIVE) -> Answer:
     """Apply the transport options. `accepted` is the client's Accept-Encoding, `ping` the API's keep-alive event."""
     steps = list(answer.steps)
-    if answer.streamed and answer.server_sent:
+    if answer.server_sent:
         steps = list(_decorate_events(steps, options, ping))
     headers = answer.headers
     coding = _choose_coding(options.encoding, accepted)

@@ -32,7 +32,7 @@ from wirelint.mock.plan import (
     Framing,
     Options,
     Reply,
-    Tool,
+    Topic,
     decode_value,
     dump_json,
     mint_id,
@@ -55,18 +55,30 @@ class RequestError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
-    """Values that all events of one answer share. `number` counts the server's requests from 1."""
+class Turn:
+    """One request and the context of its answer. `number` counts the server's requests from 1."""
 
+    api: Api
+    ask: Ask
     model: str
     number: int
     options: Options
     rng: random.Random
+    scripted: Reply | None = None
+    """The reply of a scenario file."""
 
     @property
     def created(self) -> int:
         """Unix time of the answer: made up, one second per request, so that equal seeds give equal bytes."""
         return 1_760_000_000 + self.number
+
+    @property
+    def topic(self) -> Topic:
+        return Topic.of(self.ask.user_text)
+
+    def mint(self, name: str, number: int) -> str:
+        """Make the id of a call. `number` counts the calls of the conversation from 0."""
+        return self.api.mint_call_id(self.model, self.rng, name, number, number - self.ask.calls_before)
 
 
 class Api(ABC):
@@ -111,7 +123,7 @@ class Api(ABC):
         choice = read.tool_choice
         return Ask(
             model=read.model,
-            tools=tuple(Tool(one.name, one.schema or {}) for one in declared if one.name),
+            tools=tuple(one for one in declared if one.name),
             choice=choice.mode if choice.mode in ("none", "required") else "auto",
             forced=choice.name,
             user_text=next(filter(None, spoken), ""),
@@ -130,10 +142,10 @@ class Api(ABC):
         )
 
     @abstractmethod
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json: ...
 
     @abstractmethod
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]: ...
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]: ...
 
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
         """Make a call id of the API's form, by default of the native one of the model's family. An API without ids on the
@@ -146,12 +158,11 @@ class Api(ABC):
             name=name, number=number, position=position
         )
 
-    def make_headers(self, envelope: Envelope) -> Headers:
+    def make_headers(self, turn: Turn) -> Headers:
         forms: dict[str, str] = self._row.get("headers", {})
-        return tuple((name, mint_id(envelope.rng, form)) for name, form in forms.items())
+        return tuple((name, mint_id(turn.rng, form)) for name, form in forms.items())
 
     def make_error(self, status: int, message: str, template: str = "error") -> Json:
-        """Make an error body."""
         kind, code = self._error_kind(status)
         return _fill(self._row[template], {"status": status, "message": message, "kind": kind, "code": code})
 
@@ -170,8 +181,8 @@ class Api(ABC):
         """Return a copy of a template with its values."""
         return mapping(_fill(self.templates[template], values))
 
-    def mint(self, envelope: Envelope, template: str = "id") -> str:
-        return mint_id(envelope.rng, self.templates[template])
+    def mint(self, turn: Turn, template: str = "id") -> str:
+        return mint_id(turn.rng, self.templates[template])
 
     def _error_kind(self, status: int) -> tuple[str, Json]:
         kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
@@ -211,12 +222,11 @@ def _fill(template: Json, values: Mapping[str, Json]) -> Json:
     return with_strings(template, lambda text: values[text[1:]] if text.startswith("$") else text)
 
 
-def _usage_of(replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
-    """Return the token counts for a template."""
+def _usage_of(replies: tuple[Reply, ...], turn: Turn) -> dict[str, Json]:
     completion = sum(reply.tokens for reply in replies)
     reasoning = sum(len(split_pieces(reply.reasoning)) for reply in replies)
-    total = ask.prompt_tokens + completion
-    return {"prompt": ask.prompt_tokens, "completion": completion, "total": total, "reasoning": reasoning}
+    total = turn.ask.prompt_tokens + completion
+    return {"prompt": turn.ask.prompt_tokens, "completion": completion, "total": total, "reasoning": reasoning}
 
 
 def estimate_tokens(value: Json) -> int:
@@ -232,8 +242,8 @@ def objects_in(value: Json) -> list[dict[str, Json]]:
 # --- OpenAI and alike -----------------------------------------------------------------------------------------------
 
 
-def _head(envelope: Envelope, id_: str) -> dict[str, Json]:
-    return {"id": id_, "created": envelope.created, "model": envelope.model}
+def _head(turn: Turn, id_: str) -> dict[str, Json]:
+    return {"id": id_, "created": turn.created, "model": turn.model}
 
 
 def _write_call(call: Call) -> dict[str, Json]:
@@ -247,35 +257,35 @@ class OpenAIChat(Api):
     https://platform.openai.com/docs/api-reference/chat/streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        head = _head(envelope, self.mint(envelope))
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
+        head = _head(turn, self.mint(turn))
         choices: list[Json] = [
-            self.fill("choice", {"index": at, "message": self._message(reply), "finish": self._finish(reply, ask)})
+            self.fill("choice", {"index": at, "message": self._message(reply), "finish": self._finish(reply, turn)})
             for at, reply in enumerate(replies)
         ]
-        return self.fill("body", {**head, "choices": choices, "usage": self.fill("usage", _usage_of(replies, ask))})
+        return self.fill("body", {**head, "choices": choices, "usage": self.fill("usage", _usage_of(replies, turn))})
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        head = self.fill("chunk", _head(envelope, self.mint(envelope)))
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        head = self.fill("chunk", _head(turn, self.mint(turn)))
 
         def chunk(tag: Tag, choices: list[Json], usage: Json = None) -> Event:
-            value = {**head, "choices": choices, **({"usage": usage} if ask.usage else {})}
+            value = {**head, "choices": choices, **({"usage": usage} if turn.ask.usage else {})}
             # Padding against traffic analysis: random text of varying length.
-            value["obfuscation"] = mint_id(envelope.rng, f"{{alnum {envelope.rng.randrange(16)}}}")
+            value["obfuscation"] = mint_id(turn.rng, f"{{alnum {turn.rng.randrange(16)}}}")
             return Event(tag, dump_json(value))
 
-        events = [Event("open", dump_json(self.templates["azure"]))] if envelope.options.azure else []
+        events = [Event("open", dump_json(self.templates["azure"]))] if turn.options.azure else []
         # The choices of one answer take turns, as with the vendor.
-        per_choice = (self._deltas(at, reply, ask) for at, reply in enumerate(replies))
+        per_choice = (self._deltas(at, reply, turn) for at, reply in enumerate(replies))
         for row in zip_longest(*per_choice):
             events += [chunk(tag, [choice]) for tag, choice in filter(None, row)]
-        if ask.usage:
-            events.append(chunk("usage", [], self.fill("usage", _usage_of(replies, ask))))
+        if turn.ask.usage:
+            events.append(chunk("usage", [], self.fill("usage", _usage_of(replies, turn))))
         return [*events, *self.end_stream()]
 
-    def _finish(self, reply: Reply, ask: Ask) -> str:
+    def _finish(self, reply: Reply, turn: Turn) -> str:
         # Documented: a forced function ends with `stop`.
-        return self.finish["forced" if reply.finish == "tool_calls" and ask.forced else reply.finish]
+        return self.finish["forced" if reply.finish == "tool_calls" and turn.ask.forced else reply.finish]
 
     def _message(self, reply: Reply) -> Json:
         message: dict[str, Json] = {"role": "assistant", "content": reply.text or None}
@@ -288,7 +298,7 @@ class OpenAIChat(Api):
             message["tool_calls"] = [_write_call(call) for call in reply.calls]
         return message
 
-    def _deltas(self, index: int, reply: Reply, ask: Ask) -> Iterator[tuple[Tag, Json]]:
+    def _deltas(self, index: int, reply: Reply, turn: Turn) -> Iterator[tuple[Tag, Json]]:
         """Yield the choices of one index in order, each with the tag of its event."""
         opening: dict[str, Json] = {"role": "assistant", "content": "" if reply.text else None, "refusal": None}
         deltas: list[Json] = [{"reasoning_content": piece} for piece in split_pieces(reply.reasoning)]
@@ -299,7 +309,7 @@ class OpenAIChat(Api):
         yield "open", self.fill("delta", {"index": index, "delta": opening, "finish": None})
         for delta in deltas:
             yield "delta", self.fill("delta", {"index": index, "delta": delta, "finish": None})
-        yield "finish", self.fill("delta", {"index": index, "delta": {}, "finish": self._finish(reply, ask)})
+        yield "finish", self.fill("delta", {"index": index, "delta": {}, "finish": self._finish(reply, turn)})
 
 
 def _write_call_deltas(position: int, call: Call) -> Iterator[Json]:
@@ -324,13 +334,13 @@ class Mistral(OpenAIChat):
         model = text_of(body.get("model")) or text_of(body.get("agent_id"))
         return super().read_request({**body, "model": model}, target)
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        head = self.fill("chunk", _head(envelope, self.mint(envelope)))
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        head = self.fill("chunk", _head(turn, self.mint(turn)))
         events: list[Event] = []
 
         def add(tag: Tag, index: int, delta: Json, finish: str | None = None) -> None:
             choice: Json = {"index": index, "delta": delta, "finish_reason": finish}
-            usage: dict[str, Json] = {"usage": self.fill("usage", _usage_of(replies, ask))} if finish else {}
+            usage: dict[str, Json] = {"usage": self.fill("usage", _usage_of(replies, turn))} if finish else {}
             events.append(Event(tag, dump_json(head | {"choices": [choice]} | usage)))
 
         for index, reply in enumerate(replies):
@@ -359,11 +369,11 @@ class OpenAIResponses(Api):
     https://platform.openai.com/docs/api-reference/responses-streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        return self._response(replies[0], ask, envelope)
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
+        return self._response(replies[0], turn)
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        response = self._response(replies[0], ask, envelope)
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        response = self._response(replies[0], turn)
         begun = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
         numbers = count()
         writer = _EventWriter(lambda name, value: dump_json({"type": name, "sequence_number": next(numbers), **value}))
@@ -374,16 +384,16 @@ class OpenAIResponses(Api):
         writer.add("done", f"response.{response['status']}", {"response": response})
         return writer.events
 
-    def _response(self, reply: Reply, ask: Ask, envelope: Envelope) -> dict[str, Json]:
+    def _response(self, reply: Reply, turn: Turn) -> dict[str, Json]:
         cut = reply.finish == "length"
-        values: dict[str, Json] = _head(envelope, mint_id(envelope.rng, "resp_{hex 48}")) | _usage_of((reply,), ask)
+        values: dict[str, Json] = _head(turn, mint_id(turn.rng, "resp_{hex 48}")) | _usage_of((reply,), turn)
         values["status"] = "incomplete" if cut else "completed"
         values["details"] = {"reason": "max_output_tokens"} if cut else None
-        return self.fill("body", {**values, "output": list(self._items(reply, envelope))})
+        return self.fill("body", {**values, "output": list(self._items(reply, turn))})
 
-    def _items(self, reply: Reply, envelope: Envelope) -> Iterator[Json]:
+    def _items(self, reply: Reply, turn: Turn) -> Iterator[Json]:
         def mint(prefix: str) -> str:
-            return mint_id(envelope.rng, f"{prefix}_{{hex 48}}")
+            return mint_id(turn.rng, f"{prefix}_{{hex 48}}")
 
         if reply.reasoning:
             yield self.fill("reasoning", {"id": mint("rs"), "text": reply.reasoning})
@@ -429,8 +439,7 @@ def _add_text(writer: _EventWriter, stem: str, place: dict[str, Json], name: str
 
 
 class OpenAICompletions(Api):
-    """A prompt in, its continuation out. The endpoint has no tools: if a request declares some, the model writes
-    markup."""
+    """A prompt in, its continuation out. There are no tools: if a request declares some, the model writes markup."""
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         """Parse a request. The last user turn of a prompt in the ChatML template is the user's text."""
@@ -439,21 +448,21 @@ class OpenAICompletions(Api):
         last = rest.partition("<|im_end|>")[0] if marked else ask.user_text.strip().rpartition("\n")[2]
         return replace(ask, user_text=last)
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
         choices = [self._choice(at, _write_text(reply), self.finish[reply.finish]) for at, reply in enumerate(replies)]
-        head = self.fill("head", _head(envelope, self.mint(envelope)))
-        return head | {"choices": choices, "usage": self.fill("usage", _usage_of(replies, ask))}
+        head = self.fill("head", _head(turn, self.mint(turn)))
+        return head | {"choices": choices, "usage": self.fill("usage", _usage_of(replies, turn))}
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        head = self.fill("head", _head(envelope, self.mint(envelope)))
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        head = self.fill("head", _head(turn, self.mint(turn)))
         events: list[Event] = []
         for at, reply in enumerate(replies):
             choices = [self._choice(at, piece) for piece in split_pieces(_write_text(reply))]
             events += [Event("delta", dump_json(head | {"choices": [choice]})) for choice in choices]
             end = self._choice(at, "", self.finish[reply.finish])
             events.append(Event("finish", dump_json(head | {"choices": [end]})))
-        if ask.usage:
-            usage = self.fill("usage", _usage_of(replies, ask))
+        if turn.ask.usage:
+            usage = self.fill("usage", _usage_of(replies, turn))
             events.append(Event("usage", dump_json(head | {"choices": [], "usage": usage})))
         return [*events, *self.end_stream()]
 
@@ -467,16 +476,16 @@ def _write_text(reply: Reply) -> str:
 
 
 class DeepInfra(OpenAICompletions):
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        id_ = mint_id(envelope.rng, "{alnum 22}")
-        return self.fill("body", {"id": id_, "text": _write_text(replies[0]), **_usage_of(replies, ask)})
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
+        id_ = mint_id(turn.rng, "{alnum 22}")
+        return self.fill("body", {"id": id_, "text": _write_text(replies[0]), **_usage_of(replies, turn)})
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
         text = _write_text(replies[0])
         pieces = split_pieces(text)
         tokens = [self.fill("token", {"number": at, "text": one, "all": None}) for at, one in enumerate(pieces)]
         last = self.fill("token", {"number": len(pieces), "text": "", "all": text})
-        last |= {"num_output_tokens": replies[0].tokens, "num_input_tokens": ask.prompt_tokens}
+        last |= {"num_output_tokens": replies[0].tokens, "num_input_tokens": turn.ask.prompt_tokens}
         events = [Event("delta", dump_json(token)) for token in tokens]
         return [*events, Event("finish", dump_json(last)), Event("done", "[DONE]")]
 
@@ -496,17 +505,17 @@ class Anthropic(Api):
 
     ping = _PING.encode()
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        content = [block.whole for block in self._blocks(replies[0], envelope.rng)]
-        return self._message(ask, envelope, replies[0].tokens, content, self.finish[replies[0].finish])
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
+        content = [block.whole for block in self._blocks(replies[0], turn.rng)]
+        return self._message(turn, replies[0].tokens, content, self.finish[replies[0].finish])
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
         """Make the events; a ping follows the first start. JSON is padded against traffic analysis."""
-        reply, rng = replies[0], envelope.rng
+        reply, rng = replies[0], turn.rng
         writer = _EventWriter(
             lambda name, value: f"{dump_json({'type': name, **value})[:-1]}{' ' * rng.randrange(12)}}}"
         )
-        writer.add("open", "message_start", {"message": self._message(ask, envelope, 1, [], None)})
+        writer.add("open", "message_start", {"message": self._message(turn, 1, [], None)})
         names = ("content_block_start", "content_block_delta", "content_block_stop")
         blocks = self._blocks(reply, rng)
         first = len(blocks) - len(reply.calls)
@@ -544,24 +553,23 @@ class Anthropic(Api):
             blocks.append(_Block(whole, [{"content_block": one} for one in starts], deltas))
         return blocks
 
-    def _message(self, ask: Ask, envelope: Envelope, tokens: int, content: list[Json], finish: str | None) -> Json:
-        values: dict[str, Json] = {"id": mint_id(envelope.rng, "msg_01{alnum 22}"), "model": envelope.model}
-        values |= {"content": content, "finish": finish, **_usage_of((), ask), "completion": tokens}
+    def _message(self, turn: Turn, tokens: int, content: list[Json], finish: str | None) -> Json:
+        values: dict[str, Json] = {"id": mint_id(turn.rng, "msg_01{alnum 22}"), "model": turn.model}
+        values |= {"content": content, "finish": finish, **_usage_of((), turn), "completion": tokens}
         return self.fill("message", values)
 
 
 class BedrockAnthropic(Anthropic):
-    """Anthropic's events, each in a message of an AWS event stream, base64 in JSON.
-
+    """Anthropic's events, base64 in JSON in messages of an AWS event stream.
     https://docs.anthropic.com/en/api/claude-on-amazon-bedrock
     """
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
         return [
             Event(event.tag, dump_json({"bytes": base64.b64encode(event.data.encode()).decode()}), "chunk")
-            for event in super().make_events(replies, ask, envelope)
+            for event in super().make_events(replies, turn)
         ]
 
     def make_error_events(self, status: int, message: str) -> list[Event]:
@@ -580,20 +588,20 @@ class Bedrock(Api):
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
         content: Json = [block.whole for block in self._blocks(replies[0])]
         values: dict[str, Json] = {"content": content, "finish": self.finish[replies[0].finish]}
-        return self.fill("body", values | _usage_of(replies, ask))
+        return self.fill("body", values | _usage_of(replies, turn))
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        rng = envelope.rng
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        rng = turn.rng
         writer = _EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
         writer.add("open", "messageStart", {"role": "assistant"})
         names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
         for index, block in enumerate(self._blocks(replies[0])):
             writer.add_block(names, {"contentBlockIndex": index}, block)
         writer.add("finish", "messageStop", {"stopReason": self.finish[replies[0].finish]})
-        writer.add("done", "metadata", self.fill("end", _usage_of(replies, ask)))
+        writer.add("done", "metadata", self.fill("end", _usage_of(replies, turn)))
         return writer.events
 
     def _blocks(self, reply: Reply) -> Iterator[_Block]:
@@ -616,7 +624,7 @@ class Cohere(Api):
     https://docs.cohere.com/v2/docs/streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
         reply = replies[0]
         message: dict[str, Json] = {"role": "assistant"}
         if reply.calls:
@@ -629,13 +637,13 @@ class Cohere(Api):
             content.append({"type": "text", "text": reply.shown})
         if content or not reply.calls:
             message["content"] = content
-        head: dict[str, Json] = {"id": self.mint(envelope), "message": message}
-        return head | self._end(replies, ask)
+        head: dict[str, Json] = {"id": self.mint(turn), "message": message}
+        return head | self._end(replies, turn)
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
         reply = replies[0]
         writer = _EventWriter()
-        writer.add("open", "message-start", {"id": self.mint(envelope), "delta": self.fill("start", {})})
+        writer.add("open", "message-start", {"id": self.mint(turn), "delta": self.fill("start", {})})
         if reply.calls:
             for piece in split_pieces(reply.reasoning):
                 writer.add("delta", "tool-plan-delta", {"delta": {"message": {"tool_plan": piece}}})
@@ -650,11 +658,11 @@ class Cohere(Api):
             deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
             names = ("tool-call-start", "tool-call-delta", "tool-call-end")
             writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
-        writer.add("finish", "message-end", {"delta": self._end(replies, ask)})
+        writer.add("finish", "message-end", {"delta": self._end(replies, turn)})
         return [*writer.events, Event("done", "[DONE]")]
 
-    def _end(self, replies: tuple[Reply, ...], ask: Ask) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[replies[0].finish], **_usage_of(replies, ask)})
+    def _end(self, replies: tuple[Reply, ...], turn: Turn) -> dict[str, Json]:
+        return self.fill("end", {"finish": self.finish[replies[0].finish], **_usage_of(replies, turn)})
 
 
 # --- calls that come whole: Gemini, Ollama --------------------------------------------------------------------------
@@ -671,31 +679,29 @@ class Gemini(Api):
         framed: Framing = "events" if parse_qs(query).get("alt") == ["sse"] else "array"
         return replace(super().read_request(body, target), framing=framed)
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
         reply = replies[0]
         parts: list[Json] = [{"text": reply.reasoning, "thought": True}] if reply.reasoning else []
         if reply.shown or not reply.calls:
             parts.append({"text": reply.shown})
-        return self._reply(
-            [*parts, *_write_function_calls(reply, envelope)], reply, ask, self._head(envelope), ends=True
-        )
+        return self._reply([*parts, *_write_function_calls(reply, turn)], reply, turn, self._head(turn), ends=True)
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        reply, head = replies[0], self._head(envelope)
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+        reply, head = replies[0], self._head(turn)
 
         def event(tag: Tag, part: Json) -> Event:
-            return Event(tag, dump_json(self._reply([part], reply, ask, head, ends=tag == "finish")))
+            return Event(tag, dump_json(self._reply([part], reply, turn, head, ends=tag == "finish")))
 
         parts: list[Json] = [{"text": piece, "thought": True} for piece in split_pieces(reply.reasoning)]
         parts += [{"text": piece} for piece in split_pieces(reply.shown)]
-        parts += _write_function_calls(reply, envelope)
+        parts += _write_function_calls(reply, turn)
         return [*(event("delta", part) for part in parts), event("finish", {"text": ""})]
 
-    def _head(self, envelope: Envelope) -> dict[str, Json]:
-        return self.fill("head", {"model": envelope.model, "id": mint_id(envelope.rng, "{alnum 22}")})
+    def _head(self, turn: Turn) -> dict[str, Json]:
+        return self.fill("head", {"model": turn.model, "id": mint_id(turn.rng, "{alnum 22}")})
 
-    def _reply(self, parts: list[Json], reply: Reply, ask: Ask, head: dict[str, Json], *, ends: bool) -> Json:
-        counts = _usage_of((reply,), ask)
+    def _reply(self, parts: list[Json], reply: Reply, turn: Turn, head: dict[str, Json], *, ends: bool) -> Json:
+        counts = _usage_of((reply,), turn)
         usage: dict[str, Json] = {"promptTokenCount": counts["prompt"], "totalTokenCount": counts["total"]}
         finish: dict[str, Json] = {}
         if ends:
@@ -705,13 +711,13 @@ class Gemini(Api):
         return {"candidates": [{"content": content, **finish, "index": 0}], "usageMetadata": usage, **head}
 
 
-def _write_function_calls(reply: Reply, envelope: Envelope) -> list[Json]:
+def _write_function_calls(reply: Reply, turn: Turn) -> list[Json]:
     """Return the parts with calls; the first one carries the signature of the thought before them."""
     parts: list[Json] = []
     for call in reply.calls:
         part: dict[str, Json] = {"functionCall": {"name": call.name, "args": call.value}}
         if not parts:
-            part["thoughtSignature"] = base64.b64encode(envelope.rng.randbytes(48)).decode()
+            part["thoughtSignature"] = base64.b64encode(turn.rng.randbytes(48)).decode()
         parts.append(part)
     return parts
 
@@ -724,38 +730,38 @@ class OllamaChat(Api):
 
     text_member = "content"
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
+    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
         reply = replies[0]
         content: dict[str, Json] = {self.text_member: reply.shown}
         if reply.reasoning:
             content["thinking"] = reply.reasoning
         if reply.calls:
             content["tool_calls"] = _write_whole_calls(reply)
-        return self._line(content, envelope) | self._end(reply, ask)
+        return self._line(content, turn) | self._end(reply, turn)
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
+    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
         reply = replies[0]
         content: list[dict[str, Json]] = [{"thinking": piece} for piece in split_pieces(reply.reasoning)]
         content += [{self.text_member: piece} for piece in split_pieces(reply.shown)]
         content += [{"tool_calls": [call]} for call in _write_whole_calls(reply)]
-        lines = [self._line({self.text_member: "", **one}, envelope) for one in content]
-        last = self._line({self.text_member: ""}, envelope) | self._end(reply, ask)
+        lines = [self._line({self.text_member: "", **one}, turn) for one in content]
+        last = self._line({self.text_member: ""}, turn) | self._end(reply, turn)
         return [*(Event("delta", dump_json(line)) for line in lines), Event("done", dump_json(last))]
 
-    def _line(self, content: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
-        created = datetime.fromtimestamp(envelope.created, UTC).isoformat().replace("+00:00", "Z")
+    def _line(self, content: dict[str, Json], turn: Turn) -> dict[str, Json]:
+        created = datetime.fromtimestamp(turn.created, UTC).isoformat().replace("+00:00", "Z")
         message: Json = {"role": "assistant", **content}
-        return self.fill("line", {"model": envelope.model, "time": created, "content": message})
+        return self.fill("line", {"model": turn.model, "time": created, "content": message})
 
-    def _end(self, reply: Reply, ask: Ask) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[reply.finish], **_usage_of((reply,), ask)})
+    def _end(self, reply: Reply, turn: Turn) -> dict[str, Json]:
+        return self.fill("end", {"finish": self.finish[reply.finish], **_usage_of((reply,), turn)})
 
 
 class OllamaGenerate(OllamaChat):
     text_member = "response"
 
-    def _line(self, content: dict[str, Json], envelope: Envelope) -> dict[str, Json]:
-        line = super()._line({}, envelope)
+    def _line(self, content: dict[str, Json], turn: Turn) -> dict[str, Json]:
+        line = super()._line({}, turn)
         done = {"done": line.pop("done")}
         line.pop("message")
         return line | content | done

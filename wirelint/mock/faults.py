@@ -8,7 +8,6 @@ function in the table of its stage.
 from __future__ import annotations
 
 import base64
-import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +17,12 @@ from typing import Literal
 import jsonschema_rs
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
-from wirelint.mock.apis import Ability, Api
+from wirelint.mock.apis import Ability, Turn
 from wirelint.mock.plan import (
     MARKUP,
     SAMPLES,
-    Ask,
     Call,
-    Mint,
-    Options,
     Reply,
-    Topic,
     decode_value,
     dump_json,
     load_table,
@@ -40,23 +35,6 @@ from wirelint.model import Json
 
 class NotApplicableError(Exception):
     """The fault cannot be applied to this request; the reply stays healthy, and its header has the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One request and the context of its answer."""
-
-    api: Api
-    ask: Ask
-    options: Options
-    rng: random.Random
-    mint: Mint
-    scripted: Reply | None = None
-    """The reply of a scenario file."""
-
-    @property
-    def topic(self) -> Topic:
-        return Topic.of(self.ask.user_text)
 
 
 Message = dict[str, Json]
@@ -186,7 +164,7 @@ def _break_json(reply: Reply, turn: Turn) -> Reply:
 
 
 def _validator(call: Call, turn: Turn) -> jsonschema_rs.Validator:
-    schema = next((tool.schema for tool in turn.ask.tools if tool.name == call.name), {})
+    schema = next((tool.schema or {} for tool in turn.ask.tools if tool.name == call.name), {})
     try:
         return jsonschema_rs.validator_for(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
@@ -416,7 +394,6 @@ def _silence(turn: Turn) -> tuple[Step, ...]:
 
 
 def _burst(answer: Answer, turn: Turn) -> Answer:
-    """Send everything at once after a pause, like a proxy that buffers the stream."""
     body = b"".join(step for step in answer.steps if isinstance(step, bytes))
     return replace(answer, steps=(Pause(turn.options.seconds), body))
 

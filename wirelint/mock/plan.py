@@ -25,7 +25,7 @@ from typing import Any, Literal
 import orjson
 
 from wirelint.jsonvalues import mapping
-from wirelint.model import Json
+from wirelint.model import Json, Tool
 from wirelint.text.pointers import at as value_at
 
 
@@ -76,14 +76,6 @@ class Options:
 DEFAULTS = Options()
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A declared tool; `schema` is the JSON Schema of its arguments."""
-
-    name: str
-    schema: dict[str, Json]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """A parsed request. `result` is the text of the tool results at its end, None if a user speaks last."""
@@ -124,7 +116,6 @@ class Call:
 
     @property
     def text(self) -> str:
-        """The whole argument text."""
         return self.start + self.arguments
 
     @property
@@ -255,7 +246,7 @@ def make_calls(ask: Ask, number: int, topic: Topic, mint: Mint, *, salt: int = 0
     calls = []
     for at in range(number):
         tool = tools[at % len(tools)]
-        arguments = dump_json(make_arguments(tool.schema, topic, salt=salt + at))
+        arguments = dump_json(make_arguments(tool.schema or {}, topic, salt=salt + at))
         calls.append(Call(mint(tool.name, ask.calls_before + at), tool.name, arguments))
     return tuple(calls)
 

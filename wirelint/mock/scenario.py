@@ -73,11 +73,11 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"; {found}" if found else ""
 
 
-def parse_scenario(text: str, *, separator: str = "+", base: Options | None = None) -> Scenario:
+def parse_scenario(text: str, *, separator: str = "+", base: Options = DEFAULTS) -> Scenario:
     """Parse `WORD[+WORD...]` over the options of `base`. Raises ScenarioError; fault names and modes are not checked."""
     fault: str | None = None
     share: float | None = None
-    options = base or DEFAULTS
+    options = base
     given: set[str] = set()
     for word in filter(None, (part.strip() for part in text.split(separator))):
         name, equals, value = (part.strip() for part in word.partition("="))
@@ -213,7 +213,7 @@ class Script:
     seed: int | None = None
 
 
-def load_script(source: Path | str | Mapping[str, Any] | None, base: Options | None = None) -> Script:
+def load_script(source: Path | str | Mapping[str, Any] | None, base: Options = DEFAULTS) -> Script:
     """Read a scenario file or its contents. Raises ScenarioError in one line: file, place, cure."""
     if not isinstance(source, Path | str):
         return read_script(source or {}, base)
@@ -225,7 +225,7 @@ def load_script(source: Path | str | Mapping[str, Any] | None, base: Options | N
         raise ScenarioError(f"{source}: {error}") from error
 
 
-def read_script(document: Mapping[str, Any], base: Options | None = None) -> Script:
+def read_script(document: Mapping[str, Any], base: Options = DEFAULTS) -> Script:
     """Read the contents of a scenario file. Raises ScenarioError."""
     _check(document, "file", "")
     faults = document.get("faults", [])
@@ -235,7 +235,7 @@ def read_script(document: Mapping[str, Any], base: Options | None = None) -> Scr
     return Script(lines, tuple(faults), document.get("seed"))
 
 
-def _read_line(value: Any, place: str, base: Options | None) -> Line:
+def _read_line(value: Any, place: str, base: Options) -> Line:
     if not isinstance(value, dict):
         raise ScenarioError(f"{place}a table is expected{_KEYS['file']['reply'][1]}")
     _check(value, "reply", place)
@@ -262,7 +262,6 @@ def _read_call(call: Any, place: str) -> tuple[str, dict[str, Json]]:
 
 
 def _check(value: Mapping[str, Any], table: str, place: str) -> None:
-    """Raise ScenarioError for an unknown key or a value of another type."""
     known: dict[str, list[str]] = _KEYS[table]
     for key, one in value.items():
         if key not in known:

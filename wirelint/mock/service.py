@@ -15,8 +15,8 @@ import orjson
 
 from wirelint.jsonvalues import mapping, text
 from wirelint.mock.answer import Answer, Event, Headers, json_answer, shape_answer, stream_answer
-from wirelint.mock.apis import ANTHROPIC, APIS, OPENAI, Api, Envelope, RequestError, estimate_tokens, objects_in
-from wirelint.mock.faults import FAULTS, Fault, Message, NotApplicableError, Turn, resolve
+from wirelint.mock.apis import ANTHROPIC, APIS, OPENAI, Api, RequestError, Turn, estimate_tokens, objects_in
+from wirelint.mock.faults import FAULTS, Fault, Message, NotApplicableError, resolve
 from wirelint.mock.plan import DEFAULTS, Ask, Options, Reply, dump_json, mint_id, plan_reply
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Line, Scenario, ScenarioError, Script, parse_scenario
 from wirelint.model import Json
@@ -40,10 +40,10 @@ class Service:
 
     @classmethod
     def of(
-        cls, seed: int | None, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
+        cls, seed: int | None, base: Options = DEFAULTS, faults: Sequence[str] = (), script: Script | None = None
     ) -> Service:
         """Parse the scenarios of a command line. `seed` None: that of the script. Raises ScenarioError."""
-        base, script = base or DEFAULTS, script or Script()
+        script = script or Script()
         scenarios = tuple(parse_scenario(text, base=base) for text in (*faults, *script.faults))
         for scenario in (*scenarios, *(line.scenario for line in script.lines)):
             resolve(scenario)
@@ -81,21 +81,16 @@ class Service:
             fault = resolve(scenario)
         except (RequestError, ScenarioError) as error:
             return json_answer(400, api.make_error(400, str(error)))
-        options = scenario.options
-        model = options.model or ask.model
-        rng = random.Random(f"{self.seed}/{number}")
-
-        def mint(name: str, count: int) -> str:
-            return api.mint_call_id(model, rng, name, count, count - ask.calls_before)
-
-        turn = Turn(api, ask, options, rng, mint, line.reply(ask, mint) if line else None)
-        envelope = Envelope(model, number, options, rng)
+        options, rng = scenario.options, random.Random(f"{self.seed}/{number}")
+        turn = Turn(api, ask, options.model or ask.model, number, options, rng)
+        if line is not None:
+            turn = replace(turn, scripted=line.reply(ask, turn.mint))
         applied = scenario.text
         try:
-            answer = _make_answer(turn, envelope, fault)
+            answer = _make_answer(turn, fault)
         except NotApplicableError as reason:
             applied = f"{HEALTHY} ({scenario.fault}: {reason})"
-            answer = _make_answer(turn, envelope, None)
+            answer = _make_answer(turn, None)
         answer = replace(answer, headers=(*answer.headers, (HEADER, applied)))
         return shape_answer(answer, options, headers.get("accept-encoding", ""), api.ping)
 
@@ -140,21 +135,21 @@ def _by_chance(scenario: Scenario, chance: float) -> Scenario:
     return replace(scenario, fault=None, text=HEALTHY)
 
 
-def _make_answer(turn: Turn, envelope: Envelope, fault: Fault | None) -> Answer:
+def _make_answer(turn: Turn, fault: Fault | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
     if fault and not api.abilities.issuperset(fault.needs):
         raise NotApplicableError(f"{api.name} has no words for it")
     replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
-    headers = api.make_headers(envelope)
+    headers = api.make_headers(turn)
     if ask.stream:
-        events = api.make_events(replies, ask, envelope)
+        events = api.make_events(replies, turn)
         if fault and fault.events:
             events = fault.events(events, turn)
         answer = stream_answer(events, ask.framing, headers)
     else:
-        answer = json_answer(200, api.make_body(replies, ask, envelope), headers)
+        answer = json_answer(200, api.make_body(replies, turn), headers)
     return fault.answer(answer, turn) if fault and fault.answer else answer
 
 
