@@ -145,7 +145,6 @@ def authority(confdir: Path, now: datetime | None = None) -> Iterator[Check]:
 
 
 def port(number: int, given: Mapping[str, str]) -> Check:
-    """Check mitmproxy's default port."""
     if not _listens("127.0.0.1", number):
         return ok("port", f"{number} is free")
     if any(f":{number}" in given.get(name, "") for name in env.proxy_names()):
@@ -311,7 +310,6 @@ def _trial(given: dict[str, str], place: Place, folder: Path) -> Trial:
 
 
 def try_clients(command: Sequence[str], trial: Trial) -> Iterator[Check]:
-    """Try each installed client."""
     runner = interpreter_of(command[0], trial.environment.get("PATH")) if command else None
     kind = Path(runner).name if runner else ""
     if not kind.startswith("node"):

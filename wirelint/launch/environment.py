@@ -258,7 +258,6 @@ def environment(
 
 
 def without_proxies(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables that name a proxy."""
     return {name: value for name, value in given.items() if name not in proxy_names()}
 
 

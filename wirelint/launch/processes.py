@@ -38,8 +38,7 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ports of a proxy: one as an HTTP proxy, one per origin; the folder of its authority; and its notice for the user,
-    which is empty without a dashboard."""
+    """The ports of a proxy, as an HTTP proxy and per origin; the folder of its authority; the notice of its dashboard."""
 
     port: int
     bases: Mapping[str, int]

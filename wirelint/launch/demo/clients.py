@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
@@ -50,7 +51,6 @@ def load_steps() -> list[Step]:
 
 
 def import_sdks() -> None:
-    """Import the SDKs ahead of the first step."""
     with contextlib.suppress(ImportError):  # a step reports it
         for name in ("openai", "anthropic"):
             importlib.import_module(name)
@@ -97,37 +97,38 @@ def _openai(step: Step, base_url: str) -> tuple[str, list[str]]:
         "timeout": step.patience,
         **({"stream_options": {"include_usage": True}} if step.stream else {}),
     }
-    text, calls = _read_openai(completions.create(**request), step.stream)
+
+    def complete() -> tuple[str, list[Json]]:
+        answer = completions.create(**request)
+        return read_chat(one.model_dump() for one in (answer if step.stream else [answer]))[:2]
+
+    text, calls = complete()
     if step.mangles and calls:
         for call in calls:
             # Clients with a strict idea of ids keep only letters and digits.
             call["id"] = "".join(filter(str.isalnum, call["id"]))
         results = ({"role": "tool", "tool_call_id": call["id"], "content": "2 notes"} for call in calls)
         request["messages"] += [{"role": "assistant", "content": text or None, "tool_calls": calls}, *results]
-        text, calls = _read_openai(completions.create(**request), step.stream)
+        text, calls = complete()
     return text, [call["function"]["name"] for call in calls]
 
 
-def _read_openai(answer: Any, stream: bool) -> tuple[str, list[Json]]:
-    if not stream:
-        message = answer.choices[0].message
-        return message.content or "", [call.model_dump() for call in message.tool_calls or ()]
-    text = ""
+def read_chat(documents: Iterable[Json]) -> tuple[str, list[Json], str]:
+    """Return text, calls and finish reason of a chat completion, or of its chunks, as clients of OpenAI read them."""
+    text = finish = ""
     calls: dict[int, Json] = {}
-    for choice in (choice for chunk in answer for choice in chunk.choices):
-        text += choice.delta.content or ""
-        for piece in choice.delta.tool_calls or ():
-            add_piece(calls, piece.model_dump())
-    return text, list(calls.values())
-
-
-def add_piece(calls: dict[int, Json], piece: Json) -> None:
-    """Add a delta of OpenAI's chat to the calls of a stream, as its clients do."""
-    blank = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-    call, function = calls.setdefault(piece["index"] or 0, blank), piece["function"]
-    call["id"] = call["id"] or piece.get("id") or ""
-    call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
-    call["function"]["arguments"] += function.get("arguments") or ""
+    for choice in (choice for document in documents for choice in document["choices"]):
+        said = choice.get("message") or choice["delta"]
+        text += said.get("content") or ""
+        finish = choice.get("finish_reason") or finish
+        for number, piece in enumerate(said.get("tool_calls") or ()):
+            blank = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            index = (piece.get("index") or 0) if "delta" in choice else number
+            call, function = calls.setdefault(index, blank), piece["function"]
+            call["id"] = call["id"] or piece.get("id") or ""
+            call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
+            call["function"]["arguments"] += function.get("arguments") or ""
+    return text, list(calls.values()), finish
 
 
 def _anthropic(step: Step, base_url: str) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ from wirelint.capture.record import Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, respond
 from wirelint.engine import Engine
 from wirelint.fix import FixPolicy
-from wirelint.launch.demo.clients import TABLE, add_piece
+from wirelint.launch.demo.clients import TABLE, read_chat
 from wirelint.launch.demo.vendor import FAILED, MODEL, Vendor
 from wirelint.registry import Registry
 from wirelint.rewrite import rewrite_reply
@@ -51,10 +51,7 @@ class Task:
 
 @dataclass(slots=True)
 class Score:
-    """Counts of runs: calls that were needed, that succeeded, and that the client could not run.
-
-    `finishes` counts finish reasons, `repairs` fixes by rule.
-    """
+    """Counts of calls in runs, of finish reasons, and of fixes by rule (`repairs`). `refused`: the client cannot run it."""
 
     runs: int = 0
     needed: int = 0
@@ -70,28 +67,25 @@ class Score:
 
 
 def _run(task: Task, wire: Wire, score: Score) -> None:
-    """Play one conversation to its end, and add its counts."""
     question = f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
     messages = [*(_TABLE["imported"] if task.habit == "imported" else ()), {"role": "user", "content": question}]
     score.runs += 1
     score.needed += len(task.items)
     for _ in range(len(task.items) + _EXTRA):
-        body = {
-            "model": MODEL,
-            "messages": messages,
-            "tools": [{"type": "function", "function": _TOOL}],
-            "stream": task.stream,
-        }
+        tools = [{"type": "function", "function": _TOOL}]
+        body = {"model": MODEL, "messages": messages, "tools": tools, "stream": task.stream}
         if task.stream:
             body["stream_options"] = {"include_usage": True}
         kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
-        message, finish = _read_stream(reply) if kind.startswith("text/event-stream") else _read(reply)
+        lines = [line.removeprefix("data: ") for line in reply.decode().splitlines() if line.startswith("data: {")]
+        documents = lines if kind.startswith("text/event-stream") else [reply]
+        text, calls, finish = read_chat(map(json.loads, documents))
         score.replies += 1
         score.finishes[finish] += 1
-        if finish != "tool_calls" or not message["tool_calls"]:
+        if finish != "tool_calls" or not calls:
             break
-        messages.append(_keep(message, task.habit))
-        for call, kept in zip(message["tool_calls"], messages[-1]["tool_calls"], strict=True):
+        messages.append(_keep(text, calls, task.habit))
+        for call, kept in zip(calls, messages[-1]["tool_calls"], strict=True):
             result = _call(call)
             succeeded = not result.startswith(FAILED)
             score.succeeded += succeeded
@@ -99,9 +93,7 @@ def _run(task: Task, wire: Wire, score: Score) -> None:
             messages.append({"role": "tool", "tool_call_id": kept["id"], "content": result})
 
 
-def _keep(message: Json, habit: Habit) -> Json:
-    """Return the reply as this client keeps it in the history."""
-    content, calls = message["content"], message["tool_calls"]
+def _keep(content: str, calls: list[Json], habit: Habit) -> Json:
     if habit == "strips ids":
         calls = [{**call, "id": "".join(filter(str.isalnum, call["id"]))} for call in calls]
     if habit == "prints parts":
@@ -120,26 +112,6 @@ def _call(call: Json) -> str:
     if not _VALID.is_valid(arguments):
         return f"{FAILED}the arguments do not fit"
     return f"2 notes on {arguments['query']}"
-
-
-def _read(body: bytes) -> tuple[Json, str]:
-    choice = json.loads(body)["choices"][0]
-    message = choice["message"]
-    return {"content": message["content"] or "", "tool_calls": message.get("tool_calls") or []}, choice["finish_reason"]
-
-
-def _read_stream(body: bytes) -> tuple[Json, str]:
-    text, finish = "", ""
-    calls: dict[int, Json] = {}
-    for line in body.decode().splitlines():
-        if not line.startswith("data: {"):
-            continue
-        for choice in json.loads(line.removeprefix("data: "))["choices"]:
-            text += choice["delta"].get("content") or ""
-            finish = choice.get("finish_reason") or finish
-            for piece in choice["delta"].get("tool_calls") or ():
-                add_piece(calls, piece)
-    return {"content": text, "tool_calls": list(calls.values())}, finish
 
 
 RUNS = 325

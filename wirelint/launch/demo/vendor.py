@@ -23,7 +23,7 @@ import orjson
 from wirelint.apis.openai_chat import API
 from wirelint.launch.demo.clients import TABLE
 from wirelint.mock.answer import json_answer, stream_answer
-from wirelint.mock.apis import OPENAI, Envelope
+from wirelint.mock.apis import OPENAI, Turn
 from wirelint.mock.plan import Call, Options, Reply, dump_json
 from wirelint.model import Json, Request, Text, ToolResult
 
@@ -53,11 +53,11 @@ class Vendor:
         turn = _Turn.read(API.read_request(request, ""), self._seed, self._odds)
         reply = _reply(turn)
         ask = OPENAI.read_request(request, OPENAI.path)
-        envelope = Envelope(MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
+        context = Turn(OPENAI, ask, MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
         if ask.stream:
-            made = stream_answer(OPENAI.make_events((reply,), ask, envelope), "events")
+            made = stream_answer(OPENAI.make_events((reply,), context), "events")
         else:
-            made = json_answer(200, OPENAI.make_body((reply,), ask, envelope))
+            made = json_answer(200, OPENAI.make_body((reply,), context))
         return dict(made.headers)["content-type"], b"".join(step for step in made.steps if isinstance(step, bytes))
 
 
