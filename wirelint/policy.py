@@ -357,8 +357,7 @@ def judge_arguments(
     said: KnownText | None,
     allowed: Callable[[Safety], bool],
 ) -> Outcome:
-    """Check the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to
-    make."""
+    """Check the arguments of a call. Without the conversation (`said`) only policies apply. `allowed`: fixes to make."""
     outcome = policies.judge(call.name or "", arguments, allowed) if policies else Outcome(())
     if outcome.blocked is not None or tool is None or said is None:
         return outcome
@@ -477,8 +476,7 @@ def load(path: pathlib.Path) -> Policies:
 
 
 def read_policies(document: dict[str, object], source: str, disk: Disk = no_disk) -> Policies:
-    """Return the policies of the contents of a file. `source`: its name in errors. `disk`: the file system for path checks.
-    Raises ConfigError."""
+    """Return the policies in a file named `source`. `disk`: the file system for path checks. Raises ConfigError."""
     for key in document:
         if key != "policy":
             raise ConfigError(f"{source}: {key}: no such key; policies are tables that begin with [[policy]]")

@@ -153,7 +153,6 @@ class Spending:
             self.cost += spent
 
     def merge(self, other: Spending) -> None:
-        """Add the exchanges of another."""
         for name in ("exchanges", "counted", "priced", "tokens", "cost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

@@ -1,5 +1,4 @@
-"""Registry of rules: those shipped with wirelint and those in folders of the user. Each file of a folder registers a
-rule."""
+"""Registry of rules: those shipped with wirelint and those in folders of the user, one in each file."""
 
 from __future__ import annotations
 

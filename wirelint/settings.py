@@ -220,8 +220,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A layer for exchanges that match globs in lower case. At least one glob of each kind must match; an empty tuple
-    matches all exchanges."""
+    """A layer for exchanges that match globs in lower case: one of each kind that has some."""
 
     layer: Layer
     host: tuple[str, ...] = ()
@@ -269,7 +268,6 @@ class Scopes(Sequence[Rule]):
 
     @cached_property
     def timed(self) -> tuple[Rule, ...]:
-        """Return the rules that check exchanges in progress."""
         return tuple(rule for rule in self.everywhere if rule.is_timed)
 
     @property

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
 
 
@@ -16,8 +17,7 @@ class ConfigError(ValueError):
 
 
 def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
-    """Return the document of a file. `shown`: its name in errors. `kind`: the noun for the file in the cure. Raises
-    ConfigError."""
+    """Return the document of a file. `shown`: its name, and `kind`: its noun in errors. Raises ConfigError."""
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -55,21 +55,15 @@ class Table:
         return tuple(str(item).strip() for item in items)
 
     def text(self, key: str) -> str | None:
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, str):
-            raise self.error(key, f"{shown(value)} must be text in quotes")
-        return value
+        return self._typed(key, str, "text in quotes")
+
+    def switch(self, key: str) -> bool | None:
+        return self._typed(key, bool, "true or false, without quotes")
 
     def scalar(self, key: str) -> str | int | None:
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, (str, int, type(None))):
             raise self.error(key, f'{shown(value)} must be a number of bytes, or text such as "32m"')
-        return value
-
-    def switch(self, key: str) -> bool | None:
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, bool):
-            raise self.error(key, f"{shown(value)} must be true or false, without quotes")
         return value
 
     def number(self, key: str, most: float) -> float | None:
@@ -103,6 +97,12 @@ class Table:
         where = f"{self._title}: {key}" if self._title and key else self._title
         where = where or ".".join(part for part in (self._name, key) if part)
         return ConfigError(f"{self._source}: {where}: {text}" if where else f"{self._source}: {text}")
+
+    def _typed(self, key: str, kind: type[T], words: str) -> T | None:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise self.error(key, f"{shown(value)} must be {words}")
+        return value
 
     def _word(self, key: str, value: object, words: tuple[Word, ...]) -> Word:
         for word in words:

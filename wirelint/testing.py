@@ -135,7 +135,6 @@ class Proxy:
         return [line for line in self._process.lines()[self._before :] if _started(line) >= self._began]
 
     def stop(self) -> None:
-        """End the process and with it open exchanges."""
         self._process.stop()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import shutil
@@ -86,6 +87,14 @@ def test_several_processes_give_the_results_of_one(
     records = sum(len(path.read_text("utf-8").splitlines()) for path in captures.glob("*.jsonl")) - 1
     if name == "fix":
         assert (bar.counts[0], round(bar.counts[1])) == (records, bar.size - size_of("captures/torn.jsonl"))
+
+
+def test_clean_exchanges_of_workers_keep_api_and_model(tmp_path: Path, wirelint: Wirelint) -> None:
+    """JUnit has a case for every exchange, also for those without findings, of which workers return no messages."""
+    path = write(tmp_path / "clean.jsonl", CLEAN)
+    runs = [wirelint("check", path, path, "--isolated", "--output-format", "junit", "--jobs", n).out for n in (1, 2)]
+    assert runs[0] == runs[1]
+    assert f'classname="openai.chat.{json.loads(CLEAN["request"]["body"])["model"]}"' in runs[0]
 
 
 def test_small_captures_and_standard_input_need_one_process(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,7 @@ class Context(click.Context):
 
 
 class Guided(click.Command):
-    """A command with examples (purpose, command line) and the meaning of each exit status.
-
-    `own`: headings for options of this command only, with the options.
-    """
+    """A command with examples (purpose, command line), exit statuses, and headings for its own options (`own`)."""
 
     context_class = Context
 
@@ -84,10 +81,7 @@ class Guided(click.Command):
 
 
 def guided(name: str, **given: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Guided]:
-    """Decorator that makes a function a `Guided` command with the texts and parameters of that name in help.toml.
-
-    `given`: members of parameters that only code knows.
-    """
+    """Make a function a `Guided` command of help.toml. `given`: members of parameters that only code knows."""
     from wirelint.cli.options import collected, parameters  # which the first screen does not need
 
     text = help_texts()[name]
@@ -99,7 +93,6 @@ def guided(name: str, **given: Mapping[str, Any]) -> Callable[[Callable[..., Any
 
 @cache
 def help_texts() -> dict[str, Any]:
-    """Return the contents of help.toml."""
     return tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
 
 
@@ -154,7 +147,6 @@ class _Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names of commands without importing them."""
         found = [CompletionItem(name, help=one.about) for name, one in COMMANDS.items() if name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)
 

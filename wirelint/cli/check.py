@@ -173,7 +173,6 @@ class Baseline:
         self._found: dict[str, Finding] = {}
 
     def new(self, checked: Checked) -> Checked:
-        """Return the exchange without known findings."""
         if self._path is None:
             return checked
         new = []
@@ -213,7 +212,6 @@ class Baseline:
 
 
 def _load(path: Path) -> dict[str, str]:
-    """Return the codes of rules by fingerprint."""
     try:
         document: Json = orjson.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -335,7 +333,6 @@ def verify(paths: Sequence[str], rules: Sequence[Rule]) -> int:
 
 
 def _choose(records: Sequence[Record], path: str, wanted: str | None, rules: Sequence[Rule], names: set[str]) -> Record:
-    """Return the exchange to reproduce: the one with an id, else the only one with findings."""
     if not records:
         raise click.ClickException(f"{path}: no exchange in it")
     if wanted is not None:

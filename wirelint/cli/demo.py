@@ -168,7 +168,6 @@ def _compare(files: list[Path], console: Screen) -> bool:
 
 
 def _compare_vendor(console: Screen) -> int:
-    """Print both runs side by side. Returns 0 if more calls succeed with wirelint."""
     without, repaired = compare()
     console.print(
         f"{without.runs} agents need {without.needed:,} tool calls; "

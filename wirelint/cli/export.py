@@ -90,8 +90,7 @@ def export(
 
 
 def judged(checked: Checked) -> Checked:
-    """Return the exchange without the finding that its file lacks something: it is about the file, not about the
-    exchange."""
+    """Return the exchange without the finding that its file lacks something, which is about the file."""
     findings = tuple(finding for finding in checked.findings if finding.code != NOT_JUDGED)
     return checked if len(findings) == len(checked.findings) else dataclasses.replace(checked, findings=findings)
 

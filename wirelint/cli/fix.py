@@ -96,13 +96,11 @@ def fix(
         writer.close()
     if statistics and not to_stdout:
         run.statistics.write(sys.stdout)
-    if run.statistics.exchanges or not run.problems:
+    if run.statistics.exchanges or not bar.problems:
         inform(run.statistics.summary(done=not diff))
     if written:
         inform(written)
-    if run.problems:
-        return 2
-    return 1 if run.statistics.left and not exit_zero else 0
+    return 2 if bar.problems else int(run.statistics.left > 0 and not exit_zero)
 
 
 @dataclass(slots=True)
@@ -113,7 +111,6 @@ class _Run:
     diff: bool
     bar: Bar
     workers: Workers
-    problems: int = 0
 
     def write(self, paths: tuple[str, ...], output: str | None, *, force: bool) -> str:
         """Write everything or nothing, and nothing without an output. Returns a line that says what."""
@@ -162,11 +159,8 @@ class _Run:
 
     def _take(self, job: _Job, item: Fixed | Problem) -> None:
         if isinstance(item, Problem):
-            self.bar.hide()
-            self.problems += job.counts
-            sys.stdout.flush()
             if job.counts:
-                inform(f"wirelint: {item}")
+                self.bar.report(item)
             return
         if job.counts:
             self.statistics.add(item)

@@ -36,7 +36,6 @@ from wirelint.capture.redact import new_key, redacted
 from wirelint.cli.export import judged
 from wirelint.cli.jobs import Bar, size_of
 from wirelint.cli.options import Selection, failure_text, inform
-from wirelint.model import Json
 from wirelint.settings import Scopes
 from wirelint.text.escaping import counted, printable
 from wirelint.view.findings import count_by_severity
@@ -49,8 +48,7 @@ _POLL = 0.2
 
 @dataclass(slots=True)
 class Totals:
-    """Counts of checked partitions. `severities`: findings that no earlier exchange had. `memory`: most bytes of a
-    worker."""
+    """Counts of checked partitions. `severities`: of new findings. `memory`: most bytes of a worker."""
 
     exchanges: int = 0
     files: int = 0
@@ -203,8 +201,8 @@ def _record_of(task: _Task) -> tuple[str, list[str], Totals] | None:
     try:
         with storage.opened(storage.joined(task.output, f"{_DONE}/{task.name}.json")) as file:
             value = orjson.loads(file.read())
-        counts = value["counts"]
-        totals = Totals(counts["exchanges"], counts["files"], Counter(counts["severities"]), counts["problems"])
+        totals = Totals(**value["counts"])
+        totals.severities = Counter(totals.severities)
         return value["fingerprint"], value["tables"], totals
     except FileNotFoundError:
         return None
@@ -243,20 +241,14 @@ def _work(load: Callable[[], Scopes], task: _Task) -> Totals:
         tables = sorted(path.relative_to(scratch).as_posix() for path in Path(scratch).rglob("*.parquet"))
         for table in tables:
             storage.upload(Path(scratch, table), task.output, table)
-        counts: dict[str, Json] = {
-            "exchanges": totals.exchanges, "files": totals.files,
-            "severities": dict(totals.severities), "problems": list[Json](totals.problems),
-        }  # fmt: skip
         record = Path(scratch, "record.json")
-        record.write_bytes(orjson.dumps({"fingerprint": task.fingerprint, "tables": tables, "counts": counts}))
+        record.write_bytes(orjson.dumps({"fingerprint": task.fingerprint, "tables": tables, "counts": totals}))
         storage.upload(record, task.output, f"{_DONE}/{task.name}.json")
     totals.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     return totals
 
 
 def _counted(task: _Task, rules: Scopes, totals: Totals) -> Iterator[Checked]:
-    """Yield the checked exchanges of a partition, and count them."""
-
     def report(culprit: str, error: Exception) -> None:
         totals.problems.append(failure_text(culprit, error).removeprefix("wirelint: "))
 

@@ -90,7 +90,6 @@ class Meter:
         self._done(1, self._read - before)
 
     def close(self) -> None:
-        """Count the whole size of the last file."""
         if self._size:
             self._done(0, self._size - self._read)
 
@@ -125,12 +124,10 @@ class Bar:
 
     @cached_property
     def files(self) -> Sequence[str]:
-        """The captures that the paths name, in order."""
         return [file for path in self.paths for file in files_of(path)]
 
     @cached_property
     def size(self) -> int:
-        """The size of all captures in bytes."""
         return sum(map(size_of, self.files))
 
     def checked(
@@ -139,11 +136,15 @@ class Bar:
         """Yield checked records, with the findings of the judge. Problems of reading are printed and counted."""
         for item in self.follow(items if judge is None else judge.judged(items, rules, self)):
             if isinstance(item, Problem):
-                self.problems += 1
-                sys.stdout.flush()
-                self.inform(f"wirelint: {item}")
+                self.report(item)
             else:
                 yield item
+
+    def report(self, problem: Problem) -> None:
+        """Count and print a problem of reading."""
+        self.problems += 1
+        sys.stdout.flush()
+        self.inform(f"wirelint: {problem}")
 
     def note(self, text: str) -> None:
         """Show a text beside the counts at once, because a slow step follows."""
@@ -157,7 +158,6 @@ class Bar:
         inform(message)
 
     def inform_failure(self, culprit: str, error: Exception) -> None:
-        """Print the failure of a rule or of a reader."""
         self.inform(failure_text(culprit, error))
 
     def follow(self, items: Iterable[Item]) -> Iterator[Item]:
@@ -326,8 +326,6 @@ def _check(
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A failure in a worker, as a message for the user."""
-
     text: str
 
 

@@ -195,7 +195,6 @@ def _cache_folder() -> Path:
 
 
 def _explain(error: Exception) -> str:
-    """Return why an endpoint gave no answer, and the cure."""
     match error:
         case HTTPError(code=401 | 403):
             return f"status {error.code}; set {JUDGE_KEY} to a key that it accepts"

@@ -57,7 +57,6 @@ def failure_text(culprit: str, error: Exception) -> str:
 
 
 def inform_failure(culprit: str, error: Exception) -> None:
-    """Print the failure of a rule or of a reader."""
     inform(failure_text(culprit, error))
 
 
@@ -122,7 +121,6 @@ class Selection:
         return self._scopes(config, given)
 
     def names(self, selectors: Sequence[str]) -> frozenset[str]:
-        """Return the names of the rules that selectors match."""
         return frozenset(rule.name for one in split(selectors) for rule in self._registry.find(one))
 
     @cached_property

@@ -336,7 +336,6 @@ def _require_prices(jobs: Sequence[_Job]) -> None:
 
 
 def _finished(folder: Path) -> set[str]:
-    """Return the names of the jobs that have a final answer in the records of a folder."""
     names = set()
     for file in sorted(folder.glob("*/exchanges.jsonl")):
         for line in read_lines(file):

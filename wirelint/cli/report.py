@@ -53,7 +53,7 @@ def report(
             items = workers.checked(rules)
             written = write_report(
                 bar.follow(items if judge is None else judge.judged(items, rules, bar)), out, rules=rules, title=title,
-                on_problem=lambda problem: bar.inform(f"wirelint: {problem}"), all_occurrences=all_occurrences,
+                on_problem=bar.report, all_occurrences=all_occurrences,
             )  # fmt: skip
     except OSError as error:
         raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error

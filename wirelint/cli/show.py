@@ -110,7 +110,6 @@ def _choose(
 
 
 def _texts(checked: Checked) -> Iterator[str]:
-    """Yield the messages of an exchange and its reply as text, with results and arguments of calls."""
     exchange = checked.exchange
     request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
     for part in (*(request.parts if request is not None else ()), *(reply.parts if reply is not None else ())):
@@ -122,7 +121,6 @@ def _texts(checked: Checked) -> Iterator[str]:
 
 
 def _only(found: Sequence[Checked], place: str, wanted: str | None) -> Checked:
-    """Return the exchange of an id. Raises click.ClickException if it is missing or not the only one."""
     exact = [checked for checked in found if checked.record.id == wanted] or list(found)
     if len(exact) != 1:
         what = f"no exchange {wanted}" if not exact else f"{len(exact)} exchanges; name two of them: A --diff B"

@@ -401,7 +401,6 @@ def _patterns(finding: Finding) -> Iterator[str]:
 
 
 def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
-    """Yield texts that are likely to be the evidence, by the kind of part."""
     if isinstance(part, ToolCall):
         if (member := _MEMBER.match(finding.message)) is not None:
             yield from (f'"{member[1]}"', member[1])

@@ -195,8 +195,6 @@ def context_turns(exchange: Exchange) -> Iterator[Turn]:
 
 
 def turn_of(part: Part, speaker: str, side: Side, message: str = "") -> Turn:
-    """Return the turn that shows a part."""
-
     def turn(look: Look, text: str, label: str = "", tail: str = "") -> Turn:
         return Turn(speaker, look, text, side, part.pointer, label, tail, message)
 

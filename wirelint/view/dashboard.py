@@ -82,7 +82,6 @@ class Sums:
 
     @property
     def document(self) -> Object:
-        """The counts as JSON."""
         first = self.mean_first_token
         return {
             "exchanges": self.exchanges,
@@ -120,8 +119,7 @@ class Totals:
         self._models.setdefault(name, Sums()).add(checked)
 
     def table(self, width: int) -> list[Line]:
-        """Return the counts by model in columns below their titles, and those of all. The names are shortened to fit the
-        width; the times are left out if there is no room for them."""
+        """Return the counts by model and of all in columns. Without room, names are shortened and times left out."""
         models = sorted(self._models.items(), key=lambda item: -item[1].exchanges)
         rows = [_cells(printable(name), sums) for name, sums in models]
         if len(rows) > 1:
@@ -313,8 +311,7 @@ class Board:
         return make
 
     def exchange(self, name: str) -> Callable[[], Object] | None:
-        """Return a function that makes the details of an exchange, with its messages; it may run in a thread. None if the
-        exchange is not kept any more."""
+        """Return a function, for any thread, that makes the details of an exchange; None if it is not kept any more."""
         if (found := self._exchanges.get(name)) is None:
             return None
         checked = found[1]
@@ -368,7 +365,6 @@ def describe_open(id_: str, exchange: Exchange, redact: Callable[[str], str]) ->
 
 
 def describe_waiting(id_: str, url: str, began: float) -> Object:
-    """Return an exchange in progress whose request was not parsed."""
     return {
         "id": id_, "api": "", "model": "", "client": "", "began": began, "first": None, "status": None, "events": 0,
         "length": 0, "thinking": False, "text": "", "calls": [], "title": excerpt(url, 200),

@@ -87,7 +87,6 @@ class Repeat:
 
     @property
     def document(self) -> dict[str, Json]:
-        """The issue as JSON."""
         one = self.finding
         words = {name: getattr(one, name) for name in _LABELS}
         places = {"source": unicode_text(self.source), "first_seen": self.first, "last_seen": self.last}

@@ -158,10 +158,7 @@ class Concise(Format):
 
 
 class Github(JsonLines):
-    """A workflow command per line: GitHub Actions makes an annotation of each, at the line of the capture.
-
-    GitHub shows ten errors and ten warnings of a step.
-    """
+    """A workflow command per line. GitHub Actions makes annotations of the first ten errors and warnings of a step."""
 
     def _make(self, checked: Checked, finding: Finding) -> dict[str, Value]:
         line = line_of(checked.record)
@@ -226,7 +223,7 @@ class Junit(Format):
 
 def _case(checked: Checked) -> Element:
     exchange, record = checked.exchange, checked.record
-    model = ".".join(part for part in (exchange.api, exchange.model) if part) if exchange else ""
+    model = ".".join(filter(None, (checked.api, checked.model)))
     line = line_of(record)
     places = {"file": path_of(record), **({"line": str(line)} if line is not None else {})}
     facts = {"classname": model or "unknown", "name": record.id, **places}

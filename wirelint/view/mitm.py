@@ -143,7 +143,6 @@ def _notes(notes: Iterable[str]) -> Iterator[Line]:
 
 
 def _ending(shown: Shown, exchange: Exchange, side: Side) -> Iterator[Line]:
-    """Yield the lines after the turns of a reply: error object, emptiness, progress, usage."""
     reply = exchange.reply
     if side == "request":
         return

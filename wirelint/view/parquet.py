@@ -105,7 +105,6 @@ def _text(value: object) -> str:
 
 
 def _partition(checked: Checked) -> tuple[str | None, str | None]:
-    """Return the day and the provider of an exchange, each None if it is unknown."""
     started, provider = _started(checked), name_provider(checked)
     day = started[:10] if started is not None else None
     return day, provider[:_LONGEST] if provider not in ("", "unknown") else None

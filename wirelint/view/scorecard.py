@@ -155,7 +155,6 @@ def _seconds(values: Sequence[float], rank: float) -> str:
 
 
 def share(value: float | None) -> str:
-    """Return a share as a percentage."""
     return NOTHING if value is None else f"{value * 100:.1f} %"
 
 
@@ -263,7 +262,6 @@ def section(cards: Sequence[Card]) -> Markup:
 
 
 def page_table(sheet: Sheet, *, is_open: bool = False) -> Markup:
-    """Return a table as a part of the HTML page."""
     module = templates().get_template("scorecard.jinja").module
     return Markup(module.sheet(sheet, _one_line(sheet.headings), is_open))  # type: ignore[attr-defined]
 
@@ -289,7 +287,6 @@ def card_document(card: Card) -> dict[str, Json]:
 
 
 def bill_document(bill: Bill) -> dict[str, Json]:
-    """Return the tokens and the cost of a conversation or run as JSON."""
     return {
         "source": unicode_text(bill.source),
         **({"conversation": bill.conversation, "prompt": bill.prompt} if bill.conversation else {}),
@@ -311,7 +308,6 @@ def _spending_document(spent: Spending) -> dict[str, Json]:
 
 
 def comparison_document(made: Comparison) -> dict[str, Json]:
-    """Return a comparison as JSON."""
     counts, shares = made.triggering()
     return {
         **{name: getattr(made, name) for name in ("provider", "model", "pairs", "unmatched")},

@@ -249,7 +249,6 @@ class Card:
 
 
 def cards_of(observations: Iterable[Observation]) -> list[Card]:
-    """Return the cards of models at providers, most exchanges first."""
     cards: dict[tuple[str, str], Card] = {}
     for seen in observations:
         key = seen.provider, seen.model

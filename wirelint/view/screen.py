@@ -1,5 +1,4 @@
-"""The terminal: the only rich console, which escapes wire text before it is coloured, lines with a hanging indent, and
-columns."""
+"""The terminal: the only rich console, which escapes wire text; lines with a hanging indent; columns."""
 
 from __future__ import annotations
 

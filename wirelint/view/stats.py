@@ -33,7 +33,6 @@ class _RuleCounts:
 
     @property
     def document(self) -> dict[str, Json]:
-        """The counts as JSON."""
         return {
             "code": self.first.code,
             "name": self.first.label,
@@ -46,7 +45,6 @@ class _RuleCounts:
 
     @property
     def cells(self) -> tuple[Text, ...]:
-        """The counts as a row of the table."""
         first, layers = self.first, ", ".join(layer for layer, _ in self.layers.most_common())
         safe, unsafe = self.fixable["safe"], self.fixable["unsafe"]
         fixable = f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else "-"
@@ -198,7 +196,6 @@ class FixStatistics:
         return f"{line} ({more} fixable with --unsafe-fixes)" if more else line
 
     def write(self, out: TextIO) -> None:
-        """Write the counts as a table."""
         if not self._rules:
             return
         rows = [[Text(title, "dim") for title in _FIX_COLUMNS]]

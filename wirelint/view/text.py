@@ -1,5 +1,4 @@
-"""Terminal text: findings by exchange or one per line, an exchange as a conversation, a list of conversations, a
-difference."""
+"""Terminal text: findings by exchange, an exchange as a conversation, a list of conversations, a difference."""
 
 from __future__ import annotations
 
@@ -343,8 +342,8 @@ def _time(at: float) -> str:
 def _lines_of(items: Sequence[Checked], width: int) -> Iterator[list[Text]]:
     """Yield the lines of each exchange: its worst severity, id, model, and the rules with findings, in common columns."""
     ids = [short_id(checked.record.id) for checked in items]
-    models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
-    apis = [checked.exchange.api if checked.exchange else "" for checked in items]
+    models = [visible(checked.model) for checked in items]
+    apis = [checked.api for checked in items]
     narrow = [model or api for model, api in zip(models, apis, strict=True)]
     columns = [ids, apis, models] if width >= _WIDE else [ids, narrow]
     widths = [min(max(map(cell_len, column), default=0), _WIDEST_COLUMN) for column in columns]
@@ -376,7 +375,6 @@ def _names(checked: Checked) -> Text:
 
 
 def render_difference(one: Checked, other: Checked) -> Iterator[Text]:
-    """Yield the difference of two exchanges as conversations: `-` lines of the first, `+` lines of the other."""
     texts = [list(_plain_lines(checked)) for checked in (one, other)]
     names = [visible(checked.record.id) for checked in (one, other)]
     lines = list(difflib.unified_diff(texts[0], texts[1], names[0], names[1], lineterm="", n=2))

@@ -273,8 +273,8 @@ class Summary:
         self.rewritten += is_rewritten(record)
         self.sources[record.source] = None
         self.severities.update(found)
-        api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
-        for kind, name in (("api", api), ("model", printable(model)), ("provider", name_provider(checked))):
+        names = {"api": checked.api, "model": printable(checked.model), "provider": name_provider(checked)}
+        for kind, name in names.items():
             count = self._count(kind, name)
             count.exchanges += 1
             count.affected += bool(found)

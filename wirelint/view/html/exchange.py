@@ -71,8 +71,8 @@ def make_row(checked: Checked) -> Object:
     timing = exchange.timing if exchange is not None else record.timing
     return {
         **{name: getattr(record, name) for name in ("id", "source", "place")},
-        "api": exchange.api if exchange is not None else "",
-        "model": printable(exchange.model) if exchange is not None else "",
+        "api": checked.api,
+        "model": printable(checked.model),
         "provider": name_provider(checked),
         "method": record.method,
         "path": urlsplit(record.url).path[:200] if is_url(record.url) else record.url[:200],
@@ -284,7 +284,6 @@ def _quotes(message: str) -> Iterator[str]:
 
 
 def _tools(tools: tuple[Tool, ...]) -> Object:
-    """Return the declared tools as one message; the text of each is its schema."""
     parts: list[Json] = []
     for tool in tools:
         text = compact(tool.schema) if tool.schema is not None else ""
@@ -330,7 +329,6 @@ def absolute(at: str, base: str) -> str:
 
 
 def compact(value: Json) -> str:
-    """Return a JSON value as text."""
     try:
         return clip(json.dumps(value, ensure_ascii=False))
     except RecursionError:
