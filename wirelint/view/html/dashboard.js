@@ -7,13 +7,10 @@
 
 const MOST_MATCHED = 300; // boxes that are drawn
 const token = new URLSearchParams(location.search).get("token") ?? "";
-const list = one("#list");
-const selects = all("select[data-filter]");
 const conversations = new Map();
 const issues = new Map();
 let running = []; // exchanges in progress
 let totals = null;
-let words = []; // of the search; exchange.js marks them
 let entries = []; // ids of the conversations that are shown, in their order
 let chosen = "";
 let issue = ""; // the fingerprint that filters
@@ -21,7 +18,6 @@ const opened = new Map(); // id of a conversation → its data, null until they 
 const unfolded = new Map(); // id of an exchange → its data, null until they are there
 
 // What exchange.js asks for: the exchange whose details are being drawn.
-let rows = [];
 let detail = null;
 const exchange = async () => detail.detail;
 const message = async (number) => detail.messages[number];
@@ -97,7 +93,7 @@ function draw_() {
 
 const count = (number) => number.toLocaleString("en");
 const clock = (seconds) => (seconds === null ? "" : new Date(seconds * 1000).toTimeString().slice(0, 8));
-const tile = (kind, number, label) => make(`p${kind}${number ? "" : ".none"}`, {}, make("b", {}, count(number)), ` ${label}`);
+const tile = (kind, number, label) => make(`p${kind}${number ? "" : ".none"}`, make("b", count(number)), ` ${label}`);
 const plural = (number, word) => `${word}${number === 1 ? "" : "s"}`;
 
 function costTile() {
@@ -105,7 +101,7 @@ function costTile() {
   if (cost === null) return "";
   if (!cost.startsWith("$")) return make("p", {title: prices}, `cost ${cost}`);
   const [known, rest] = cost.split(" + "); // `$0.0312 + 2 unknown`
-  return make("p", {title: prices}, make("b", {}, known), ` cost${rest ? `, ${rest}` : ""}`);
+  return make("p", {title: prices}, make("b", known), ` cost${rest ? `, ${rest}` : ""}`);
 }
 
 function drawTotals() {
@@ -137,17 +133,17 @@ const age = (began) => time(Math.max(0, Date.now() - began * 1000));
 /** Returns an exchange in progress, with the end of its reply. */
 function nowOf(now) {
   const facts = [
-    make("b", {}, plain(now.model || now.title || "request")),
-    now.client && make("span", {}, plain(now.client)),
-    now.api && make("span", {}, plain(now.api)),
+    make("b", plain(now.model || now.title || "request")),
+    now.client && make("span", plain(now.client)),
+    now.api && make("span", plain(now.api)),
     make("span.age", {"data-began": now.began}, `open for ${age(now.began)}`),
-    now.first === null ? make("span", {}, "no token yet") : make("span", {}, `first token ${time(now.first)}`),
-    now.length > 0 && make("span", {}, `${count(now.length)} characters`),
-    now.thinking && make("span", {}, "thinking"),
-    ...now.calls.map((name) => make("span.mono", {}, "→ ", plain(name))),
+    now.first === null ? make("span", "no token yet") : make("span", `first token ${time(now.first)}`),
+    now.length > 0 && make("span", `${count(now.length)} characters`),
+    now.thinking && make("span", "thinking"),
+    ...now.calls.map((name) => make("span.mono", "→ ", plain(name))),
   ];
-  const text = now.text && make("div.said-text", {}, make("div", {}, plain(now.text)));
-  return make(`article.card.now${now.thinking ? ".thinking" : ""}`, {}, make("div.facts", {}, facts.filter(Boolean)), text || null);
+  const text = now.text && make("div.said-text", make("div", plain(now.text)));
+  return make(`article.card.now${now.thinking ? ".thinking" : ""}`, make("div.facts", facts), text);
 }
 
 function drawAges() {
@@ -164,7 +160,7 @@ function drawIssues() {
   const field = one("#issues");
   const at = field.scrollTop;
   const focused = document.activeElement?.closest?.(".issue")?.dataset.print;
-  field.replaceChildren(...shown.map((item) => make("li", {}, issueOf(item), pageOf(item))));
+  field.replaceChildren(...shown.map((item) => make("li", issueOf(item), pageOf(item))));
   field.scrollTop = at;
   if (focused) all(".issue", field).find((item) => item.dataset.print === focused)?.focus();
 }
@@ -181,9 +177,9 @@ function issueOf(item) {
       title: `${line(item.message)}\nfingerprint ${item.id}`,
       click: () => setIssue(item.id),
     },
-    make(`span.code.${item.severity}`, {}, plain(item.code)),
-    make("span.said", {}, make("b", {}, plain(item.name)), plain(item.message)),
-    make("span.seen", {}, make("b", {}, `${count(item.count)}×`), ` ${item.layer} · ${first === last ? first : `${first} – ${last}`}`),
+    make(`span.code.${item.severity}`, plain(item.code)),
+    make("span.said", make("b", plain(item.name)), plain(item.message)),
+    make("span.seen", make("b", `${count(item.count)}×`), ` ${item.layer} · ${first === last ? first : `${first} – ${last}`}`),
   );
 }
 
@@ -326,7 +322,7 @@ function boxOf(row, former) {
     make(
       `span${kind}${text === "" ? ".empty" : ""}`,
       {title: kind === ".number" ? null : line(full)},
-      make("span.label", {}, `${label} `),
+      make("span.label", `${label} `),
       kind.startsWith(".number") ? text : plain(text),
     );
   const title = row.title || row.id;
@@ -343,26 +339,22 @@ function boxOf(row, former) {
       cell("cost", (row.cost ?? "").replace(/ \+ .*/, " +"), ".number.cost", row.cost ?? ""),
       cell("first token", row.first === null ? "" : time(row.first), ".number"),
       cell("time", time(row.took), ".number"),
-      make("span.tallies", {}, talliesOf(row)),
+      make("span.tallies", talliesOf(row)),
     ),
   );
   const body = former && one(".body", former);
-  if (isOpen) box.append(body ?? make("div.body", {"aria-busy": "true"}, make("p.wait", {}, "…")));
+  if (isOpen) box.append(body ?? make("div.body", {"aria-busy": "true"}, make("p.wait", "…")));
   if (former?.contains(document.activeElement)) setTimeout(() => one(".title", box)?.focus({preventScroll: true}));
   return box;
 }
 
 function talliesOf(row) {
-  const words_ = {error: "error", warning: "warning", info: "info"};
-  const made = SEVERITIES.filter((severity) => row.issues[severity]).map((severity) =>
-    make(
-      `span.tally.${severity}`,
-      {},
-      `${count(row.issues[severity])} ${severity === "info" ? "info" : plural(row.issues[severity], words_[severity])}`,
-    ),
-  );
-  if (row.fixed) made.push(make("span.tally.fixed", {}, `${count(row.fixed)} fixed`));
-  return made.length ? made : [make("span.tally", {}, "none")];
+  const made = SEVERITIES.filter((severity) => row.issues[severity]).map((severity) => {
+    const number = row.issues[severity];
+    return make(`span.tally.${severity}`, `${count(number)} ${severity === "info" ? "info" : plural(number, severity)}`);
+  });
+  if (row.fixed) made.push(make("span.tally.fixed", `${count(row.fixed)} fixed`));
+  return made.length ? made : [make("span.tally", "none")];
 }
 
 const boxAt = (id) => boxes.get(id)?.box;
@@ -372,7 +364,7 @@ async function toggle(id) {
   const isOpen = !opened.has(id);
   if (isOpen) {
     opened.set(id, null);
-    boxAt(id).append(make("div.body", {"aria-busy": "true"}, make("p.wait", {}, "…")));
+    boxAt(id).append(make("div.body", {"aria-busy": "true"}, make("p.wait", "…")));
   } else {
     opened.delete(id);
     one(".body", boxAt(id))?.remove();
@@ -384,9 +376,6 @@ async function toggle(id) {
   await fetchConversation(id);
   if (chosen === id) reveal(boxAt(id));
 }
-
-/** Scrolls to a box, as little as possible; to the beginning of a long one. */
-const reveal = (box) => box?.scrollIntoView({block: box.offsetHeight > innerHeight * 0.7 ? "start" : "nearest"});
 
 const waiting = new Set(); // ids of open conversations that have changed
 
@@ -420,12 +409,12 @@ async function fill(id) {
   const data = opened.get(id);
   if (!body) return;
   const made = [];
-  if (data?.paths.length) made.push(make("h2", {}, "Tool calls"), data.paths.map(pathOf));
+  if (data?.paths.length) made.push(make("h2", "Tool calls"), data.paths.map(pathOf));
   if (data?.exchanges.length) {
-    made.push(make("h2", {}, data.exchanges.length === 1 ? "Exchange" : `Latest ${data.exchanges.length} exchanges`));
+    made.push(make("h2", data.exchanges.length === 1 ? "Exchange" : `Latest ${data.exchanges.length} exchanges`));
     for (const row of [...data.exchanges].reverse()) made.push(await exchangeOf(row, id));
   } else {
-    made.push(make("p.wait", {}, "Its exchanges are not kept any more; the captures have them (wirelint show)."));
+    made.push(make("p.wait", "Its exchanges are not kept any more; the captures have them (wirelint show)."));
   }
   const open = all("details.path[open]", body).map((item) => item.dataset.path);
   body.replaceChildren(...made.flat());
@@ -435,37 +424,19 @@ async function fill(id) {
 
 async function exchangeOf(row, home) {
   const isOpen = unfolded.has(row.id);
-  const facts = [
-    row.status !== null && make(`span${row.status >= 400 ? ".bad" : ""}`, {}, String(row.status)),
-    row.stream && make("span", {}, "stream"),
-    row.duration !== null && make("span", {}, time(row.duration)),
-    row.started !== null && make("span", {}, clock(row.started)),
-    row.end !== "complete" && row.end !== "unknown" && make("span.bad", {}, row.end),
-    row.rewritten && make("span.fixed", {}, "✎ rewritten"),
-    row.known && make("span", {}, plain(row.known)),
-  ];
-  const worst = SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
-  const box = make(
-    `article.box.${worst}`,
-    {"data-exchange": row.id},
-    make(
-      "div.head",
-      {click: () => toggleExchange(row.id, home)},
-      make(`button.title${row.title ? "" : ".plain"}`, {type: "button", "aria-expanded": String(isOpen)}, plain(row.title || `${row.method} ${row.path}`)),
-      make("span.id", {}, plain(row.id.slice(0, 8))),
-      make("div.facts", {}, facts.filter(Boolean)),
-    ),
-  );
+  const id = make("span.id", plain(row.id.slice(0, 8)));
+  const head = headOf(row, isOpen, () => toggleExchange(row.id, home), id, clock(row.started));
+  const box = make(`article.box.${worst(row)}`, {"data-exchange": row.id}, head);
   if (!isOpen && row.findings.length) {
-    const items = row.findings.slice(0, 4).map((finding) =>
-      make("li", {}, make(`span.code.${finding.severity}`, {}, plain(finding.code)), make("span.said", {title: line(finding.message)}, make("b", {}, plain(finding.name)), make("small", {}, ` ${finding.layer} `), plain(finding.message))),
-    );
-    box.append(make("ul.brief", {}, items));
+    const items = row.findings
+      .slice(0, 4)
+      .map((finding) => briefOf(finding, make(`span.code.${finding.severity}`, plain(finding.code))));
+    box.append(make("ul.brief", items));
   }
   if (isOpen) {
     detail = unfolded.get(row.id);
     rows = [detail?.row];
-    box.append(make("div.body", {}, detail ? await bodyOf(0) : make("p.wait", {}, "not kept any more")));
+    box.append(make("div.body", detail ? await bodyOf(0) : make("p.wait", "not kept any more")));
   }
   return box;
 }
@@ -483,7 +454,7 @@ function pathOf(path, number) {
   const known = path.waiting ? path.steps.filter((step) => step.state !== "missing") : path.steps;
   const trail = known.flatMap((step, place) => [
     place ? " → " : "",
-    make(`span.${step.state}`, {}, `${step.layer} ${STATES[step.state] ?? ""}`),
+    make(`span.${step.state}`, `${step.layer} ${STATES[step.state] ?? ""}`),
   ]);
   const wrong = path.steps.some((step) => step.state === "failed" || step.findings.length) || (path.end && !path.waiting);
   return make(
@@ -491,30 +462,26 @@ function pathOf(path, number) {
     {"data-path": `${path.exchange} ${path.id ?? ""} ${number}`, open: wrong},
     make(
       "summary",
-      {},
-      make("span.mono", {}, plain(path.name || "(no name)")),
-      make("span.trail", {}, trail),
-      path.end && path.waiting ? make("span.trail", {}, "waiting for the client's next request") : null,
-      path.end && !path.waiting ? make("span.ends", {}, " ends here: ", plain(path.end)) : null,
+      make("span.mono", plain(path.name || "(no name)")),
+      make("span.trail", trail),
+      path.end && path.waiting ? make("span.trail", "waiting for the client's next request") : null,
+      path.end && !path.waiting ? make("span.ends", " ends here: ", plain(path.end)) : null,
     ),
     make(
       "ol.steps",
-      {},
       known.map((step) =>
         make(
           "li",
-          {},
-          make("span.at", {}, step.at_ms === null ? "" : `+${time(step.at_ms)}`),
-          make(`span.${step.state}`, {}, STATES[step.state] ?? ""),
-          make("span", {}, step.layer),
+          make("span.at", step.at_ms === null ? "" : `+${time(step.at_ms)}`),
+          make(`span.${step.state}`, STATES[step.state] ?? ""),
+          make("span", step.layer),
           make(
             "div",
-            {},
             prose(step.what),
-            step.took_ms === null ? null : make("small", {}, ` took ${time(step.took_ms)}`),
-            step.said ? make("div.said-text.mono", {}, plain(step.said)) : null,
-            step.changes.map((change) => make("div.mono", {}, `${change.what}: `, plain(change.before.slice(0, 120) || "(none)"), " → ", plain(change.after.slice(0, 120) || "(none)"))),
-            step.findings.map((finding) => make("div", {}, make(`span.code.${finding.severity}`, {}, plain(finding.code)), " ", prose(finding.message))),
+            step.took_ms === null ? null : make("small", ` took ${time(step.took_ms)}`),
+            step.said ? make("div.said-text.mono", plain(step.said)) : null,
+            step.changes.map((change) => make("div.mono", `${change.what}: `, plain(change.before.slice(0, 120) || "(none)"), " → ", plain(change.after.slice(0, 120) || "(none)"))),
+            step.findings.map((finding) => make("div", make(`span.code.${finding.severity}`, plain(finding.code)), " ", prose(finding.message))),
           ),
         ),
       ),
@@ -546,52 +513,26 @@ function escape() {
   else if (filtered()) clearFilters();
 }
 
-const KEYS = {
+Object.assign(KEYS, {
   j: () => choose(place() + 1),
   k: () => choose(place() - 1),
   g: () => choose(0),
   G: () => choose(entries.length - 1),
   Enter: () => place() >= 0 && toggle(chosen),
   o: () => place() >= 0 && toggle(chosen),
-  "/": () => one("#search").focus(),
-  t: setTheme,
-  "?": () => one("#keys").showModal(),
   Escape: escape,
-};
+});
 
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || one("#keys").open) return;
-  const typing = event.target.closest("input, select, textarea");
-  if (typing && event.key !== "Escape" && event.key !== "Enter") return;
-  if (event.key === "Enter" && typing) {
-    event.preventDefault();
-    event.target.blur();
-    return choose(0);
-  }
-  if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
-  const action = KEYS[event.key];
-  if (!action) return;
-  event.preventDefault();
-  action();
-}
-
-document.addEventListener("keydown", onKey);
+listen();
 one("#search").addEventListener("input", refilter);
-one(".filters").addEventListener("submit", (event) => event.preventDefault());
 one(".filters").addEventListener("reset", (event) => {
   event.preventDefault();
   clearFilters();
-});
-for (const select of selects) select.addEventListener("change", refilter);
-one("#more").addEventListener("click", () => {
-  one("#more").setAttribute("aria-expanded", one(".filters").classList.toggle("wide"));
 });
 one("#home").addEventListener("click", (event) => {
   event.preventDefault();
   clearFilters();
 });
-one("#theme").addEventListener("click", setTheme);
-one("#help").addEventListener("click", () => one("#keys").showModal());
 addEventListener("hashchange", () => {
   readAddress();
   boxes.clear();

@@ -1,7 +1,7 @@
-/* Elements of the report and of the dashboard: texts from the wire, conversations with their findings, and the theme.
+/* Parts of the report and of the dashboard: texts from the wire, conversations with their findings, keys, and the theme.
  *
  * The script makes elements and text nodes only. No string becomes HTML: the pages' policies forbid it. A page that uses it
- * defines `words` (the search), `rows`, `exchange(number)` and `message(number)`.
+ * fills `rows` and `words`, and defines `exchange(number)`, `message(number)`, `choose(number)` and `refilter()`.
  */
 "use strict";
 
@@ -11,18 +11,24 @@ const SEVERITIES = ["error", "warning", "info"];
 
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const list = one("#list");
+const selects = all("select[data-filter]");
+let rows = [];
+let words = []; // of the search
 
-/** Returns an element: `make("p.note.error", {title: "…"}, "text", child)`. Attributes are set, never parsed. */
-function make(kind, attributes = {}, ...children) {
+/** Returns an element: `make("p.note.error", {title: "…"}, "text", child)`, with or without attributes, which are set, never
+ * parsed. */
+function make(kind, ...children) {
   const [tag, ...classes] = kind.split(".");
   const element = document.createElement(tag);
   if (classes.length) element.className = classes.join(" ");
+  const attributes = children[0]?.constructor === Object ? children.shift() : {};
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false)
       element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  element.append(...children.flat(Infinity).filter(Boolean));
   return element;
 }
 
@@ -45,7 +51,7 @@ function plain(text) {
   for (const found of text.matchAll(CONTROL)) {
     if (found[0] === "\r" && text[found.index + 1] === "\n") continue;
     made.push(text.slice(last, found.index));
-    made.push(make("span.control", {}, `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
+    made.push(make("span.control", `U+${found[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`));
     last = found.index + found[0].length;
   }
   made.push(text.slice(last));
@@ -56,7 +62,7 @@ function plain(text) {
 const prose = (text) =>
   text
     .split(/(`[^`]+`)/)
-    .flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", {}, plain(piece.slice(1, -1)))] : plain(piece)));
+    .flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", plain(piece.slice(1, -1)))] : plain(piece)));
 
 /** Returns a line of text with its control characters named, for places without elements. */
 const line = (text) =>
@@ -91,7 +97,7 @@ function marked(text, marks, from = 0, to = text.length) {
     const start = Math.max(mark.start, at);
     const end = Math.min(mark.end, to);
     if (start >= end) continue;
-    made.push(...plain(text.slice(at, start)), make(`mark.${mark.kind}`, {}, plain(text.slice(start, end))));
+    made.push(...plain(text.slice(at, start)), make(`mark.${mark.kind}`, plain(text.slice(start, end))));
     at = end;
   }
   made.push(...plain(text.slice(at, to)));
@@ -118,17 +124,12 @@ function textOf(text, marks = [], kind = "div.said-text") {
     const start = Math.max(Math.floor(wanted), at);
     if (start - at > 0) {
       const from = at;
-      const gap = make(
-        "button.more",
-        {
-          type: "button",
-          click: (event) => {
-            event.stopPropagation();
-            gap.replaceWith(...marked(text, everything, from, start));
-          },
-        },
-        `… ${(start - from).toLocaleString()} more characters …`,
-      );
+      const show = (event) => {
+        event.stopPropagation();
+        gap.replaceWith(...marked(text, everything, from, start));
+      };
+      const label = `… ${(start - from).toLocaleString()} more characters …`;
+      const gap = make("button.more", {type: "button", click: show}, label);
       element.append(gap);
     }
     if (end > start) element.append(...marked(text, everything, start, Math.min(Math.floor(end), text.length)));
@@ -151,89 +152,56 @@ function laidOut(text) {
 function partOf(part, marks) {
   const of = (field) => marks.filter((mark) => mark.field === field);
   const label = (field, text) => marked(text, of(field).length ? of(field) : hits(text));
-  const ref = part.id ? make("span.ref", {}, label("id", part.id)) : null;
+  const name = (otherwise) => label("name", part.name || otherwise);
+  const ref = part.id ? make("span.ref", label("id", part.id)) : null;
   const text = () => textOf(part.text ?? "", of("text"));
+  const mono = (shown) => textOf(shown ?? "", of("text"), "div.said-text.mono");
+  const nice = of("text").length ? null : laidOut(part.text); // indented for reading, unless that moves a mark
   switch (part.kind) {
     case "text":
-      return make("div.part", {}, part.text ? text() : make("span.finish", {}, "(empty)"));
-    case "reasoning":
-      if (!part.text) return make("div.part.finish", {}, "(encrypted thinking)");
-      return make(
-        "div.part",
-        {},
-        make(
-          "details.thoughts",
-          {open: of("text").length > 0 || hits(part.text).length > 0},
-          make("summary", {}, `thinking · ${part.text.length.toLocaleString()} characters`),
-          text(),
-        ),
-      );
+      return make("div.part", part.text ? text() : make("span.finish", "(empty)"));
+    case "reasoning": {
+      if (!part.text) return make("div.part.finish", "(encrypted thinking)");
+      const open = of("text").length > 0 || hits(part.text).length > 0;
+      const summary = make("summary", `thinking · ${part.text.length.toLocaleString()} characters`);
+      return make("div.part", make("details.thoughts", {open}, summary, text()));
+    }
     case "refusal":
-      return make("div.part", {}, make("span.failed", {}, "refusal:"), text());
+      return make("div.part", make("span.failed", "refusal:"), text());
     case "call": {
-      // Arguments are indented for reading unless that moves a mark.
-      const nice = of("text").length ? null : laidOut(part.text);
-      const shown = nice !== null && nice.length > 100 ? nice : (part.text ?? "");
-      return make(
-        "div.part.call",
-        {},
-        make("span.arrow", {}, "→ "),
-        make("span.name", {}, label("name", part.name || "(no name)")),
-        ref,
-        textOf(shown, of("text"), "div.said-text.mono"),
-      );
+      const said = mono(nice?.length > 100 ? nice : part.text);
+      return make("div.part.call", make("span.arrow", "→ "), make("span.name", name("(no name)")), ref, said);
     }
     case "result":
       return make(
         "div.part.result",
-        {},
-        make("span.arrow", {}, "← "),
-        part.name ? make("span.name.mono", {}, label("name", part.name)) : null,
+        make("span.arrow", "← "),
+        part.name ? make("span.name.mono", name()) : null,
         ref,
-        part.error ? make("span.failed", {}, " error") : null,
-        textOf(part.text ?? "", of("text"), "div.said-text.mono"),
+        part.error ? make("span.failed", " error") : null,
+        mono(part.text),
       );
-    case "tool":
-      return make(
-        "div.part",
-        {},
-        make(
-          "details.folded",
-          {open: of("text").length > 0},
-          make(
-            "summary",
-            {},
-            make("span.name.mono", {}, label("name", part.name || "(no name)")),
-            " ",
-            plain((part.note ?? "").split("\n", 1)[0].slice(0, 120)),
-          ),
-          textOf(laidOut(part.text) ?? part.text ?? "", [], "div.said-text.mono"),
-        ),
-      );
+    case "tool": {
+      const note = plain((part.note ?? "").split("\n", 1)[0].slice(0, 120));
+      const summary = make("summary", make("span.name.mono", name("(no name)")), " ", note);
+      const schema = textOf(laidOut(part.text) ?? part.text ?? "", [], "div.said-text.mono");
+      return make("div.part", make("details.folded", {open: of("text").length > 0}, summary, schema));
+    }
     case "rpc":
-      return make(
-        "div.part",
-        {},
-        make("span.name.mono", {}, label("name", part.name || "")),
-        ref,
-        textOf(
-          of("text").length ? part.text : (laidOut(part.text) ?? part.text ?? ""),
-          of("text"),
-          "div.said-text.mono",
-        ),
-      );
+      return make("div.part", make("span.name.mono", name("")), ref, mono(nice ?? part.text));
     case "hosted":
-      return make("div.part.finish", {}, "⇢ ", plain(part.name || "tool"), " (run by the provider)");
+      return make("div.part.finish", "⇢ ", plain(part.name || "tool"), " (run by the provider)");
     case "hosted-result":
-      return make("div.part.finish", {}, "⇠ ", plain(part.name || "result"), " (from the provider)");
+      return make("div.part.finish", "⇠ ", plain(part.name || "result"), " (from the provider)");
     default:
-      return make("div.part.finish", {}, "(", plain(part.name || "unknown part"), ")");
+      return make("div.part.finish", "(", plain(part.name || "unknown part"), ")");
   }
 }
 
 /** Returns a turn with its findings. */
 function turnOf(who, role, parts, findings, extra = "") {
   const said = make("div.said");
+  const add = (...children) => said.append(...children.filter(Boolean));
   parts.forEach((part, number) => {
     const here = findings.filter((finding) => finding.at[1] === number);
     const marks = here
@@ -241,38 +209,33 @@ function turnOf(who, role, parts, findings, extra = "") {
       .map(({mark: [field, start, end], severity}) => ({field, start, end, kind: severity}));
     const element = part.kind ? partOf(part, marks) : make("div.part");
     if (here.length) element.classList.add("found", here[0].severity);
-    said.append(element);
-    if (here.length) said.append(make("div.notes", {}, here.map(noteOf)));
+    add(element, notesOf(here));
   });
-  const rest = findings.filter((finding) => finding.at[1] === null || finding.at[1] >= parts.length);
-  if (rest.length) said.append(make("div.notes", {}, rest.map(noteOf)));
-  return make(`div.turn${extra}`, {}, make(`div.who.${role}`, {}, who), said);
+  add(notesOf(findings.filter((finding) => finding.at[1] === null || finding.at[1] >= parts.length)));
+  return make(`div.turn${extra}`, make(`div.who.${role}`, who), said);
 }
 
+const notesOf = (findings) => (findings.length ? make("div.notes", findings.map(noteOf)) : null);
+
 function noteOf(finding) {
-  const where = [finding.side, finding.pointer, finding.event === null ? "" : `event ${finding.event}`]
-    .filter(Boolean)
-    .join(" · ");
+  const event = finding.event === null ? "" : `event ${finding.event}`;
+  const where = [finding.side, finding.pointer, event].filter(Boolean).join(" · ");
+  const confidence = finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`;
   const note = make(`div.note.${finding.severity}`, {tabindex: -1});
   const hasManual = manualOf(finding.code)?.content.childElementCount > 0;
+  const opens = {type: "button", title: "The rule's manual", click: () => manual(note, finding.code)};
   note.append(
-    hasManual
-      ? make(
-          `button.code.${finding.severity}`,
-          {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)},
-          plain(finding.code),
-        )
-      : make(`span.code.${finding.severity}`, {"data-code": finding.code}, plain(finding.code)),
-    ruleName(finding),
     make(
-      "small",
-      {},
-      `${finding.severity} · ${finding.layer}${finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`}`,
+      `${hasManual ? "button" : "span"}.code.${finding.severity}`,
+      {"data-code": finding.code, ...(hasManual ? opens : {})},
+      plain(finding.code),
     ),
-    make("div", {}, prose(finding.message)),
-    finding.remedy ? make("div.remedy", {}, prose(finding.remedy)) : "",
-    make("div.where", {}, plain(where)),
-    finding.again ? make("div.where", {}, plain(finding.again)) : "",
+    ruleName(finding),
+    make("small", `${finding.severity} · ${finding.layer}${confidence}`),
+    make("div", prose(finding.message)),
+    finding.remedy ? make("div.remedy", prose(finding.remedy)) : "",
+    make("div.where", plain(where)),
+    finding.again ? make("div.where", plain(finding.again)) : "",
   );
   return note;
 }
@@ -283,7 +246,7 @@ const manualOf = (code) => all("template[data-manual]").find((item) => item.data
 function ruleName(finding) {
   const page = manualOf(finding.code)?.dataset.page;
   const name = plain(finding.name);
-  return page ? make("a.rule", {href: page, title: "The rule's page on the web"}, name) : make("span.rule", {}, name);
+  return page ? make("a.rule", {href: page, title: "The rule's page on the web"}, name) : make("span.rule", name);
 }
 
 /** Shows the manual of a rule under a finding, or hides it. The live page has addresses of manuals only. */
@@ -291,7 +254,7 @@ function manual(note, code, wanted) {
   const there = one(".manual", note);
   if (there || wanted === false) return there?.remove();
   const template = manualOf(code);
-  if (template) note.append(make("div.manual", {}, template.content.cloneNode(true)));
+  if (template) note.append(make("div.manual", template.content.cloneNode(true)));
 }
 
 async function requestOf(data, api) {
@@ -309,36 +272,10 @@ async function requestOf(data, api) {
     const role = said.parts.some((part) => part.kind === "result") && said.role === "user" ? "tool" : said.role;
     const extra = sign === "+" ? ".sent" : sign === "-" ? ".was" : "";
     const who = api === "mcp" && role === "assistant" ? "client" : role;
-    let element = turnOf(sign === "+" ? "forwarded" : who, role, said.parts, here, extra);
-    if (tools && !here.some((finding) => finding.at[1] !== null)) {
-      element = make(
-        `div.turn${extra}`,
-        {},
-        make("div.who", {}, "tools"),
-        make(
-          "div.said",
-          {},
-          make(
-            "details.folded",
-            {},
-            make(
-              "summary",
-              {},
-              plain(
-                `${said.parts.length} declared: ${said.parts
-                  .map((part) => part.name)
-                  .join(", ")
-                  .slice(0, 300)}`,
-              ),
-            ),
-            said.parts.map((part) => partOf(part, [])),
-          ),
-        ),
-      );
-      if (here.length) element.lastChild.append(make("div.notes", {}, here.map(noteOf)));
-    } else if (tools) {
-      one(".who", element).textContent = "tools";
-    }
+    const isFolded = tools && !here.some((finding) => finding.at[1] !== null);
+    const element = isFolded
+      ? toolsOf(said.parts, here, extra)
+      : turnOf(sign === "+" && !tools ? "forwarded" : who, role, said.parts, here, extra);
     seen += tools ? 0 : 1;
     const found =
       here.length || sign !== "=" || (words.length && said.parts.some((part) => hits(part.text ?? "").length));
@@ -346,6 +283,18 @@ async function requestOf(data, api) {
     else made.push(...earlier(hidden), element);
   }
   return [...made, ...earlier(hidden)];
+}
+
+/** Returns the turn of the declared tools, folded. */
+function toolsOf(parts, findings, extra) {
+  const names = parts.map((part) => part.name).join(", ");
+  const summary = make("summary", plain(`${parts.length} declared: ${names.slice(0, 300)}`));
+  const folded = make(
+    "details.folded",
+    summary,
+    parts.map((part) => partOf(part, [])),
+  );
+  return make(`div.turn${extra}`, make("div.who", "tools"), make("div.said", folded, notesOf(findings)));
 }
 
 /** Returns a button in the place of messages that are not shown at first. Empties `hidden`. */
@@ -357,7 +306,7 @@ function earlier(hidden) {
     {type: "button", click: () => holderRow.replaceWith(...rest)},
     `… ${rest.length} earlier messages`,
   );
-  const holderRow = make("div.turn", {}, make("div.who", {}), make("div", {}, button));
+  const holderRow = make("div.turn", make("div.who"), make("div", button));
   return [holderRow];
 }
 
@@ -366,13 +315,8 @@ function replyOf(choices, findings, who, extra) {
     const served =
       choice.parts.length > 0 && choice.parts.every((part) => part.kind === "rpc" || part.kind === "result");
     const name = choices.length > 1 ? `${who} ${choice.index}` : who;
-    const element = turnOf(
-      name,
-      "reply",
-      [...choice.parts, {}],
-      findings.filter((finding) => finding.at[0] === number),
-      extra,
-    );
+    const here = findings.filter((finding) => finding.at[0] === number);
+    const element = turnOf(name, "reply", [...choice.parts, {}], here, extra);
     const said = one(".said", element);
     const end = all(".part", said).at(-1);
     end.classList.add("finish");
@@ -386,7 +330,7 @@ function diffOf(lines) {
   for (let at = 0; at < lines.length; at += 1) {
     const text = lines[at];
     if (/^(---|\+\+\+|@@) ?/.test(text) && !/^(---|\+\+\+)[^ ]/.test(text)) {
-      made.push(make("div.place", {}, plain(text)));
+      made.push(make("div.place", plain(text)));
     } else if (text[0] === "-" || text[0] === "+") {
       let end = at;
       while (lines[end]?.[0] === "-" && !lines[end].startsWith("--- ")) end += 1;
@@ -400,7 +344,7 @@ function diffOf(lines) {
       );
       at = Math.max(stop, at + 1) - 1;
     } else {
-      made.push(make("div", {}, plain(text)));
+      made.push(make("div", plain(text)));
     }
   }
   return make("div.diff", {tabindex: 0}, made);
@@ -408,7 +352,7 @@ function diffOf(lines) {
 
 /** Returns a line of a diff; the differences from the line that it replaces are marked. */
 function changed(kind, text, other) {
-  if (other === undefined) return make(kind, {}, plain(text));
+  if (other === undefined) return make(kind, plain(text));
   let start = 1,
     end = 0;
   const most = Math.min(text.length, other.length);
@@ -416,9 +360,8 @@ function changed(kind, text, other) {
   while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
   return make(
     kind,
-    {},
     plain(text.slice(0, start)),
-    make("b", {}, plain(text.slice(start, text.length - end))),
+    make("b", plain(text.slice(start, text.length - end))),
     plain(text.slice(text.length - end)),
   );
 }
@@ -435,10 +378,10 @@ function stripOf(strip) {
   });
   if (strip.first !== null)
     svg.append(draw("rect", {class: "wait-first", x: 0, y: 0, width: strip.first * scale, height: 34}));
-  const track = make("div.track", {}, svg);
+  const track = make("div.track", svg);
   for (const [start, end] of strip.gaps) {
     svg.append(draw("rect", {class: "silence", x: start * scale, y: 0, width: (end - start) * scale, height: 34}));
-    const label = make("span.gap", {}, `${time(end - start)} silence`);
+    const label = make("span.gap", `${time(end - start)} silence`);
     label.style.left = `${(start / strip.end) * 100}%`;
     label.style.width = `${((end - start) / strip.end) * 100}%`;
     track.append(label);
@@ -452,24 +395,16 @@ function stripOf(strip) {
     svg.append(tick);
   }
   const longest = Math.max(0, ...strip.gaps.map(([start, end]) => end - start));
+  const chunks = `${strip.chunks.toLocaleString()} chunk${strip.chunks > 1 ? "s" : ""}`;
   const facts = [
-    strip.first !== null ? `first byte ${time(strip.first)}` : "",
-    strip.chunks
-      ? `${strip.chunks.toLocaleString()} chunk${strip.chunks > 1 ? "s" : ""}, ${strip.bytes.toLocaleString()} bytes`
-      : "",
-    longest ? `longest silence ${time(longest)}` : "",
+    strip.first !== null && `first byte ${time(strip.first)}`,
+    strip.chunks && `${chunks}, ${strip.bytes.toLocaleString()} bytes`,
+    longest && `longest silence ${time(longest)}`,
   ];
   return make(
     "div.strip",
-    {},
     track,
-    make(
-      "p",
-      {},
-      make("span", {}, "0"),
-      make("span", {}, facts.filter(Boolean).join(" · ")),
-      make("span", {}, time(strip.end)),
-    ),
+    make("p", make("span", "0"), make("span", facts.filter(Boolean).join(" · ")), make("span", time(strip.end))),
   );
 }
 
@@ -485,10 +420,6 @@ async function bodyOf(number) {
   const data = await exchange(number);
   const row = rows[number];
   data.findings.forEach((finding, count) => (finding.again = row.findings[count]?.again));
-  const made = [make("div.wire", {}, plain(`${row.method} ${data.url}`))];
-  const loose = data.findings.filter((finding) => !finding.at);
-  if (loose.length) made.push(make("div.notes", {}, loose.map(noteOf)));
-  made.push(stripOf(data.strip));
   const talk = make("div.talk");
   if (data.request) talk.append(...(await requestOf(data, row.api)));
   const answers = data.findings.filter((finding) => finding.side === "response" && finding.at);
@@ -497,57 +428,40 @@ async function bodyOf(number) {
   if (data.delivered?.length === 0)
     talk.append(turnOf("delivered", "reply", [{kind: "text", text: ""}], [], ".answer.sent"));
   for (const [side, text] of data.raw ?? [])
-    talk.append(make("div.turn", {}, make("div.who", {}, side), textOf(text, [], "div.said-text.mono")));
-  made.push(talk);
-  const remarks = [...(data.notes ?? [])];
-  if (row.known) remarks.push(row.known);
-  if (data.error) remarks.push(data.error);
-  if (data.errorObject) remarks.push(`error object: ${data.errorObject}`);
-  if (row.end !== "complete" && row.end !== "unknown") remarks.push(`ended: ${row.end}`);
-  if (data.usage) {
-    const counts = Object.entries(data.usage)
-      .filter(([, count]) => typeof count === "number")
-      .map(([name, count]) => `${name} ${count.toLocaleString()}`);
-    if (counts.length) remarks.push(counts.join(" · "));
-  }
-  if (remarks.length)
-    made.push(
+    talk.append(make("div.turn", make("div.who", side), textOf(text, [], "div.said-text.mono")));
+  const counts = Object.entries(data.usage ?? {}).map(([name, count]) => `${name} ${count.toLocaleString()}`);
+  const remarks = [
+    ...(data.notes ?? []),
+    row.known,
+    data.error,
+    data.errorObject && `error object: ${data.errorObject}`,
+    row.end !== "complete" && row.end !== "unknown" && `ended: ${row.end}`,
+    counts.join(" · "),
+  ].filter(Boolean);
+  const heads = data.headers.filter(([, fields]) => fields.length);
+  const fields = ([name, value]) => [make("dt", plain(name)), make("dd", plain(value))];
+  return [
+    make("div.wire", plain(`${row.method} ${data.url}`)),
+    notesOf(data.findings.filter((finding) => !finding.at)),
+    stripOf(data.strip),
+    talk,
+    remarks.length &&
       make(
         "div.aside.facts",
-        {},
-        remarks.map((text) => make("span", {}, plain(text))),
+        remarks.map((text) => make("span", plain(text))),
       ),
-    );
-  if (data.fixes.length) made.push(make("div.aside", {}, make("h3", {}, "Rewritten"), data.fixes.map(fixOf)));
-  if (data.diff.length)
-    made.push(
-      make(
-        "details.aside",
-        {open: data.diff.length <= 60},
-        make("summary", {}, "What was changed on the wire"),
-        diffOf(data.diff),
+    data.fixes.length && make("div.aside", make("h3", "Rewritten"), data.fixes.map(fixOf)),
+    data.diff.length && aside("What was changed on the wire", data.diff.length <= 60, diffOf(data.diff)),
+    heads.length &&
+      aside(
+        "Headers",
+        false,
+        heads.map(([side, pairs]) => [make("h3", side), make("dl.headers", pairs.map(fields))]),
       ),
-    );
-  const heads = data.headers.filter(([, fields]) => fields.length);
-  if (heads.length) {
-    made.push(
-      make(
-        "details.aside",
-        {},
-        make("summary", {}, "Headers"),
-        heads.map(([side, fields]) => [
-          make("h3", {}, side),
-          make(
-            "dl.headers",
-            {},
-            fields.map(([name, value]) => [make("dt", {}, plain(name)), make("dd", {}, plain(value))]),
-          ),
-        ]),
-      ),
-    );
-  }
-  return made.filter(Boolean);
+  ].filter(Boolean);
 }
+
+const aside = (title, open, ...children) => make("details.aside", {open}, make("summary", title), children);
 
 function fixOf(fix) {
   const lines = [
@@ -556,15 +470,83 @@ function fixOf(fix) {
   ];
   return make(
     "div.fix",
-    {},
-    make("span.code", {}, plain(fix.code)),
+    make("span.code", plain(fix.code)),
     plain(`${fix.title} (${fix.safety}, ${fix.side}${fix.pointer ? ` ${fix.pointer}` : ""})`),
     lines.length ? diffOf(lines) : null,
   );
 }
 
-/* ---- theme ---- */
+/* ---- what both pages have: boxes, keys, filters, theme ---- */
 
+const worst = (row) =>
+  SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
+
+/** Returns the head of an exchange's box. `began`: the text of its beginning. `first`: facts before the others. */
+function headOf(row, isOpen, click, link, began, ...first) {
+  const title = row.title || `${row.method} ${row.path}`;
+  const kind = `button.title${row.title ? "" : ".plain"}`;
+  return make(
+    "div.head",
+    {click},
+    make(kind, {type: "button", "aria-expanded": String(isOpen)}, marked(title, hits(title))),
+    link,
+    make(
+      "div.facts",
+      first,
+      row.status !== null && make(`span${row.status >= 400 ? ".bad" : ""}`, String(row.status)),
+      row.stream && make("span", "stream"),
+      row.duration !== null && make("span", time(row.duration)),
+      began && make("span", began),
+      row.end !== "complete" && row.end !== "unknown" && make("span.bad", row.end),
+      row.rewritten && make("span.fixed", "✎ rewritten"),
+      row.known && make("span", plain(row.known)),
+    ),
+  );
+}
+
+/** Returns a finding in a line after `code`, the element with its code. */
+function briefOf(finding, code) {
+  const head = [make("b", plain(finding.name)), make("small", ` ${finding.layer} `)];
+  return make("li", code, make("span.said", {title: line(finding.message)}, head, plain(finding.message)));
+}
+
+/** Scrolls to a box, as little as possible; to the beginning of a long one. */
+const reveal = (box) => box?.scrollIntoView({block: box.offsetHeight > innerHeight * 0.7 ? "start" : "nearest"});
+
+// A page adds its own.
+const KEYS = {
+  "/": () => one("#search").focus(),
+  t: setTheme,
+  "?": () => one("#keys").showModal(),
+};
+
+function onKey(event) {
+  const {key, target} = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || one("#keys").open) return;
+  const isSearched = key === "Enter" && target.id === "search";
+  if (target.closest("input:not([type=checkbox]), select, textarea") && key !== "Escape" && !isSearched) return;
+  if (key === "Enter" && target.closest("button, a, summary") && !target.matches(".fold")) return;
+  const action = isSearched ? () => choose(0) : KEYS[key];
+  if (!action) return;
+  event.preventDefault();
+  if (isSearched) target.blur();
+  action();
+}
+
+function listen() {
+  document.addEventListener("keydown", onKey);
+  one(".filters").addEventListener("submit", (event) => event.preventDefault());
+  for (const select of selects) select.addEventListener("change", refilter);
+  one("#more").addEventListener("click", () => {
+    one("#more").setAttribute("aria-expanded", one(".filters").classList.toggle("wide"));
+  });
+  one("#theme").addEventListener("click", setTheme);
+  one("#help").addEventListener("click", KEYS["?"]);
+}
+
+const THEME = "wirelint-theme";
+
+// Some browsers store nothing for a page that is a file; then the theme is not kept.
 function setTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const root = document.documentElement;
@@ -572,28 +554,19 @@ function setTheme() {
   const next = order[(order.indexOf(root.dataset.theme ?? "") + 1) % order.length];
   if (next) root.dataset.theme = next;
   else delete root.dataset.theme;
-  remember("wirelint-theme", next);
-}
-
-// Some browsers store nothing for a page that is a file; then settings are not kept.
-function remember(name, value) {
   try {
-    localStorage.setItem(name, value);
+    localStorage.setItem(THEME, next);
   } catch {
     /* not kept */
   }
 }
 
-function remembered(name) {
-  try {
-    return localStorage.getItem(name);
-  } catch {
-    return null;
-  }
-}
-
 /** Applies the theme that was chosen before. */
 function restoreTheme() {
-  const theme = remembered("wirelint-theme");
-  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  try {
+    const theme = localStorage.getItem(THEME);
+    if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  } catch {
+    /* not kept */
+  }
 }

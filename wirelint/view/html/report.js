@@ -19,7 +19,6 @@ async function unpack(element) {
 
 const blocks = all("script.block");
 const unpacked = new Map(); // number of a block → promise of it, the latest used last
-let rows = [];
 let firsts = [];
 
 function block(number) {
@@ -59,80 +58,40 @@ let everything = false; // all are open, save those in `closed`
 const closed = new Set();
 const isOpen = (number) => (everything ? !closed.has(number) : opened.has(number));
 
-const worst = (row) =>
-  SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
-
 function boxOf(number) {
   const row = rows[number];
   const box = make(`article.box.${worst(row)}`, {"data-row": number, tabindex: -1, "aria-label": line(row.id)});
-  const what = row.title || `${row.method} ${row.path}`;
-  const facts = [
-    row.model && make("span", {}, plain(row.model)),
-    make("span", {}, plain(row.api || "unknown API")),
-    row.provider && make("span", {}, plain(row.provider)),
-    row.status !== null && make(`span${row.status >= 400 ? ".bad" : ""}`, {}, String(row.status)),
-    row.stream && make("span", {}, "stream"),
-    row.duration !== null && make("span", {}, time(row.duration)),
-    row.started !== null &&
-      row.started > 0 &&
-      row.started < 1e11 &&
-      make("span", {}, new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")),
-    row.end !== "complete" && row.end !== "unknown" && make("span.bad", {}, row.end),
-    row.rewritten && make("span.fixed", {}, "✎ rewritten"),
-    row.known && make("span", {}, plain(row.known)),
-  ];
-  const link = make(
-    "a.id",
-    {href: `#${encodeURIComponent(row.anchor)}`, title: "Link to this exchange"},
-    plain(row.anchor),
-  );
-  box.append(
-    make(
-      "div.head",
-      {click: (event) => event.target.closest("a") || toggle(number)},
-      make(
-        `button.title${row.title ? "" : ".plain"}`,
-        {type: "button", "aria-expanded": String(isOpen(number))},
-        marked(what, hits(what)),
-      ),
-      link,
-      make("div.facts", {}, facts.filter(Boolean)),
-    ),
-  );
-  if (row.findings.length) box.append(briefOf(row, number));
+  const isTimed = row.started > 0 && row.started < 1e11;
+  const began = isTimed && new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ");
+  const names = [row.model, row.api || "unknown API", row.provider].filter(Boolean);
+  const place = {href: `#${encodeURIComponent(row.anchor)}`, title: "Link to this exchange"};
+  const open = (event) => event.target.closest("a") || toggle(number);
+  const facts = names.map((name) => make("span", plain(name)));
+  box.append(headOf(row, isOpen(number), open, make("a.id", place, plain(row.anchor)), began, facts));
+  if (row.findings.length) box.append(findingsOf(row, number));
   const found = snippets.get(number);
-  if (found && !isOpen(number)) box.append(make("div.snippet", {}, "… ", marked(found, hits(found)), " …"));
+  if (found && !isOpen(number)) box.append(make("div.snippet", "… ", marked(found, hits(found)), " …"));
   if (isOpen(number)) fillBox(box, number);
   return box;
 }
 
-function briefOf(row, number) {
+function findingsOf(row, number) {
   const shown = row.findings.slice(0, 4);
-  const items = shown.map((finding, count) =>
-    make(
-      "li",
-      {},
-      make(
-        `button.code.${finding.severity}`,
-        {type: "button", title: `${line(finding.name)}: show it`, click: () => showFinding(number, finding.code)},
-        plain(finding.code),
-      ),
-      make(
-        "span.said",
-        {title: line(finding.message)},
-        make("b", {}, plain(finding.name)),
-        make("small", {}, ` ${finding.layer} `),
-        plain(finding.message),
-      ),
-    ),
-  );
+  const items = shown.map((finding) => {
+    const shows = {
+      type: "button",
+      title: `${line(finding.name)}: show it`,
+      click: () => showFinding(number, finding.code),
+    };
+    return briefOf(finding, make(`button.code.${finding.severity}`, shows, plain(finding.code)));
+  });
   if (row.findings.length > shown.length)
-    items.push(make("li", {}, make("small", {}, `and ${row.findings.length - shown.length} more`)));
-  return make("ul.brief", {}, items);
+    items.push(make("li", make("small", `and ${row.findings.length - shown.length} more`)));
+  return make("ul.brief", items);
 }
 
 async function fillBox(box, number) {
-  const body = make("div.body", {"aria-busy": "true"}, make("p.wait", {}, "…"));
+  const body = make("div.body", {"aria-busy": "true"}, make("p.wait", "…"));
   one(".snippet", box)?.remove();
   if (one(".brief", box)) one(".brief", box).hidden = true;
   box.append(body);
@@ -168,7 +127,6 @@ const boxAt = (number) => one(`article[data-row="${number}"]`, list);
 
 /* ---- the list ---- */
 
-const list = one("#list");
 let entries = []; // what is listed: the number of an exchange, or an array of the numbers of clean ones
 let unfolded = new Set(); // first numbers of arrays that were unfolded
 let chosen = -1; // the entry that the keys act on
@@ -265,13 +223,11 @@ function choose(number, scroll = true) {
   const element = batch.children[chosen % BATCH];
   element.classList.add("chosen");
   element.focus({preventScroll: true});
-  if (scroll) element.scrollIntoView({block: element.offsetHeight > innerHeight * 0.7 ? "start" : "nearest"});
+  if (scroll) reveal(element);
 }
 
 /* ---- filters and search ---- */
 
-const selects = all("select[data-filter]");
-let words = [];
 let matching = null; // numbers of the exchanges that the search found; null: it asks for nothing
 let snippets = new Map();
 
@@ -328,7 +284,10 @@ async function readFilters() {
   const state = new URLSearchParams(location.hash.slice(at + 1));
   for (const select of selects) {
     const value = state.get(select.dataset.filter);
-    select.selectedIndex = Math.max(0, [...select.options].findIndex((item, n) => n > 0 && item.value === value));
+    select.selectedIndex = Math.max(
+      0,
+      [...select.options].findIndex((item, n) => n > 0 && item.value === value),
+    );
   }
   one("#hide-clean").checked = state.has("clean") ? state.get("clean") === "hide" : hidesByDefault();
   one("#search").value = state.get("search") ?? "";
@@ -345,10 +304,7 @@ function refilter() {
 function clearFilters() {
   for (const select of selects) select.selectedIndex = 0;
   one("#search").value = "";
-  words = [];
-  matching = null;
-  snippets = new Map();
-  refilter();
+  search();
 }
 
 // The searched texts in lower case: every message once, and the rest of every exchange.
@@ -486,7 +442,7 @@ function setAll() {
   if (kept >= 0) choose(kept);
 }
 
-const KEYS = {
+Object.assign(KEYS, {
   j: () => choose(chosen + 1),
   k: () => choose(chosen - 1),
   n: () => nextFound(1),
@@ -497,33 +453,14 @@ const KEYS = {
   o: act,
   e: setAll,
   m: showManuals,
-  "/": () => one("#search").focus(),
   h: () => one("#hide-clean").click(),
-  t: setTheme,
-  "?": () => one("#keys").showModal(),
   Escape: escape,
-};
-
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || one("#keys").open) return;
-  const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
-  if (typing && event.key !== "Escape" && !(event.key === "Enter" && event.target.id === "search")) return;
-  if (event.key === "Enter" && event.target.id === "search") {
-    event.preventDefault();
-    event.target.blur();
-    return choose(0);
-  }
-  if (event.key === "Enter" && event.target.closest("button, a, summary") && !event.target.matches(".fold")) return;
-  const action = KEYS[event.key];
-  if (!action) return;
-  event.preventDefault();
-  action();
-}
+});
 
 let printing = false;
 
 function setUp() {
-  document.addEventListener("keydown", onKey);
+  listen();
   document.addEventListener(
     "click",
     (event) => {
@@ -542,8 +479,6 @@ function setUp() {
     clearTimeout(waiting);
     waiting = setTimeout(search, 150);
   });
-  one(".filters").addEventListener("submit", (event) => event.preventDefault());
-  for (const select of selects) select.addEventListener("change", refilter);
   one("#hide-clean").addEventListener("change", refilter);
   for (const id of ["#clear", "#nothing-clear"]) {
     one(id).addEventListener("click", (event) => {
@@ -551,12 +486,6 @@ function setUp() {
       clearFilters();
     });
   }
-  one("#more").addEventListener("click", () => {
-    const wide = one(".filters").classList.toggle("wide");
-    one("#more").setAttribute("aria-expanded", wide);
-  });
-  one("#theme").addEventListener("click", setTheme);
-  one("#help").addEventListener("click", () => one("#keys").showModal());
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", () => {
     printing = true;
