@@ -220,9 +220,11 @@ class Framing(PassingRewriter):
         """Return the ends of the open blocks, and the waiting finish reason after them."""
         held, self._stop = self._stop, []
         place = held[0].frame if held else frame
-        closes: list[Event] = [Close(block, place) for block in self._open] if place is not None else []
+        late = {event.block for event in held if isinstance(event, Start)}  # after the finish reason
+        closes = [Close(block, place) for block in self._open if block not in late] if place is not None else []
+        after = [Close(block, held[-1].frame) for block in self._open if block in late]
         self._open.clear()
-        return [*closes, *held]
+        return [*closes, *held, *after]
 
     # --- documents over several events --------------------------------------------------------------------------------
 
