@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
-from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, whole_numbers, wrong_counts
+from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, wrong_counts
 from wirelint.claims.derivation import (
     NEAR,
     STOP,
@@ -52,7 +52,7 @@ from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, unit_of, values
+from wirelint.claims.values import LONGEST, unit_of, values, whole_numbers
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -523,16 +523,20 @@ def altered_codes(turn: Turn) -> Contradiction | None:
 
 
 def failures_as_success(turn: Turn) -> Contradiction | None:
-    """Return a report that all went well if the result lists failures: "all five files were uploaded" with
-    `"failed": [{"file": "a.pdf", …}]`."""
+    """Return a report that all went well, or one of the things, if the result lists failures: "all five files were
+    uploaded" or "I uploaded a.pdf" with `"failed": [{"file": "a.pdf", …}]`.
+    """
     text = turn.prose.masked
     failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])]
     if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
         return None
     held = {int(one.value.readings[0]) for fact in failed for one in data(fact.result.text) if one.value.is_whole}
+    named = {word for fact in failed for word in _failed_things(fact.result.text)}
     for sentence in statements(turn.prose):
-        done = pattern_of("all").search(sentence.masked) and (
-            _PHRASES["acted"].search(sentence.masked) or held & whole_numbers(sentence.masked)
+        acted = _PHRASES["acted"].search(sentence.masked)
+        in_all = pattern_of("all").search(sentence.masked)
+        done = (in_all and (acted or held & whole_numbers(sentence.masked))) or (
+            acted and any(holds(turn.prose.text[slice(*sentence.span)], word) for word in named)
         )
         if done and (not negates(sentence) or _OF_GROUNDING["no_fault"].search(sentence.masked)):
             return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")
@@ -542,6 +546,17 @@ def failures_as_success(turn: Turn) -> Contradiction | None:
 _FAILED_SOME = re.compile(
     r"(?i)\"(?:failed|failures|errors|rejected|not_(?:sent|uploaded|processed))\"\s*:\s*(?:\[\s*[\"{]|[1-9])"
 )
+
+
+def _failed_things(text: str) -> Iterator[str]:
+    """Yield the names in the lists of failures of a result: `a.pdf`, `chiara` of `chiara@example.org`."""
+    document = decode_json(text)
+    for key, listed in document.items() if isinstance(document, dict) else ():
+        if isinstance(listed, list) and _FAILED_SOME.match(f'"{key}": ["'):
+            for one in listed:
+                first = next(iter(one.values()), None) if isinstance(one, dict) else one
+                if isinstance(first, str) and len(first) >= CELL:
+                    yield from (first, first.partition("@")[0])
 
 
 def dry_run_as_done(turn: Turn) -> Contradiction | None:

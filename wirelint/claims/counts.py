@@ -13,20 +13,11 @@ from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import negates, statements
 from wirelint.claims.rows import holds, tables
 from wirelint.claims.states import states
-from wirelint.claims.values import LONGEST
+from wirelint.claims.values import LONGEST, NUMERALS, whole_number
 from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("contradictions")
-_NUMERALS = dict(
-    zip(
-        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-        range(2, 13),
-        strict=True,
-    )
-)
-_COUNTED_THINGS = tuple(
-    _PHRASES.pattern(key, numerals="|".join(_NUMERALS)) for key in ("counted_things", "counted_subjects")
-)
+_COUNTED_THINGS = tuple(_PHRASES.pattern(key, numerals=NUMERALS) for key in ("counted_things", "counted_subjects"))
 
 
 def looking_up(known: Sequence[Fact]) -> list[Fact]:
@@ -41,7 +32,7 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
         for one in found:
             key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
             held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
-            told = [_amount(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
+            told = [whole_number(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
             if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
                 return Contradiction(*sentence.span, f"the results have {one['word']} = {held.pop()}")
     return None
@@ -58,13 +49,13 @@ def count_above_rows(turn: Turn) -> Contradiction | None:
         named = [cell for cell in cells if cell in states() and holds(sentence.masked, cell)] if counted else []
         if counted is None or len(named) != 1 or negates(sentence):
             continue
-        if _amount(counted["number"]) > cells[named[0]] and counted["number"] not in turn.returned[0]:
+        if whole_number(counted["number"]) > cells[named[0]] and counted["number"] not in turn.returned[0]:
             return Contradiction(*sentence.span, f"{cells[named[0]]} rows have {named[0]!r}: {turn.good[-1].shown}")
     return None
 
 
 _SUBJECT_COUNT = re.compile(
-    rf"(?i)\W*(?:yes, |currently,? )?(?P<number>\d{{1,3}}|{'|'.join(_NUMERALS)}) (?:[\w-]+ ){{1,5}}(?:is|are|were|was)\b"
+    rf"(?i)\W*(?:yes, |currently,? )?(?P<number>\d{{1,3}}|{NUMERALS}) (?:[\w-]+ ){{1,5}}(?:is|are|were|was)\b"
 )
 
 
@@ -73,7 +64,7 @@ def _is_state(word: str) -> bool:
 
 
 _STATE_COUNT = re.compile(
-    rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{'|'.join(_NUMERALS)})) "
+    rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{NUMERALS})) "
     r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"
 )
 
@@ -120,16 +111,4 @@ def _reported_count(sentence: Sentence, fact: Fact, asked: frozenset[str]) -> in
         return int(next(filter(None, abroad.groups())))
     if match is None:
         return None
-    return _amount(match["number"])
-
-
-def whole_numbers(text: str) -> set[int]:
-    """Return the whole numbers of a text in figures or English words: `all eight parents`."""
-    return {_amount(one) for one in _WHOLE.findall(text)}
-
-
-_WHOLE = re.compile(rf"(?i)(?<![\w.,:-])(?:\d{{1,6}}|{'|'.join(_NUMERALS)})(?![\w.,:-]*\d|\w)")
-
-
-def _amount(number: str) -> int:
-    return _NUMERALS.get(number.lower()) or int(number)
+    return whole_number(match["number"])

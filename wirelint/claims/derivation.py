@@ -95,12 +95,15 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     for separator in _SEPARATORS:
         if cells := _separated([line for _, line in lines], separator):
             return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
-    # Below a title or above a note only what no prose has: columns, and lines between cells (`psql`).
+    # Below a title or above a note only what no prose has: columns, and lines between cells (`psql`). A title among the
+    # lines joins columns that it runs across.
+    found: list[tuple[int, list[str]]] = []
     for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
         part = [line for _, line in lines[first:last]]
-        if cells := _separated(part, r"\|") or _aligned(part):
-            return [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]
-    return []
+        cells = _separated(part, r"\|") or _aligned(part)
+        if cells and (not found or len(cells[0]) > len(found[0][1])):
+            found = [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]
+    return found
 
 
 def _separated(lines: Sequence[str], separator: str) -> list[list[str]]:
@@ -205,8 +208,9 @@ def _scalar(number: float, path: tuple[str, ...], row: frozenset[str], stated: U
 
 @lru_cache(maxsize=1024)
 def unit_of_key(key: str) -> Unit | None:
-    """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR."""
-    parts = name_words(key)
+    """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR, `last_7_days_mb` in MB."""
+    words = name_words(key)
+    parts = [word for before, word in zip(("", *words), words, strict=False) if not before.isdigit()]
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
     pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
     return next((found for part in (*pairs, *units) if (found := (unit_of(part) or unit_of(part.upper())))), None)
@@ -396,10 +400,11 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 
 
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
-    """Return the ratio of a value to a datum of its kind if it is a simple fraction, else None.
+    """Return the ratio of a value to a datum of its kind, or without a unit, if it is a simple fraction, else None.
 
     It is 3/2 in a recipe for six people instead of four. `largest`: the largest denominator. Rounding is allowed for.
     """
+    datum = datum if datum.unit is not None else datum._replace(unit=value.unit)
     amount = next(datum.amounts()) if is_of_kind(value, datum) else 0
     ratio = next(value.amounts()) / amount if amount else math.inf
     if not math.isfinite(ratio):
@@ -413,13 +418,16 @@ _ROUNDED_RATIO = 0.002
 
 
 def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
-    """Return True if the digits of a value are in a text. `shown`: the text of the reply with the value."""
+    """Return True if the digits of a value are in a text, in no date. `shown`: the text of the reply with the value."""
     digits = re.search(r"\d[\d.,]*\d|\d", shown[value.start : value.end])
     if digits is None:
         return False
     plain = digits[0].replace(",", "")
     spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
-    return any(spelled.search(text) for text in texts if plain in text or digits[0] in text)
+    return any(spelled.search(_DAY_OF.sub(" ", text)) for text in texts if plain in text or digits[0] in text)
+
+
+_DAY_OF = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d")
 
 
 # --- dates and times of day -------------------------------------------------------------------------------------------
@@ -514,16 +522,20 @@ def days_apart(one: Date, other: Date) -> int | None:
         return None
 
 
-def follows_from_clocks(clock: Clock, known: Iterable[Clock], texts: Sequence[str]) -> bool:
+def follows_from_clocks(clock: Clock, known: Iterable[Clock], told: Sequence[str], results: Sequence[str]) -> bool:
     """Return True if a time of day is one of `known`, in another time zone, rounded, or some minutes or hours away.
 
-    `texts` give the number of minutes or hours, and name time zones.
+    The texts give the number of minutes or hours, and name time zones. A number of the results without a unit is no
+    number of hours.
     """
-    zones, known = any(map(_PHRASES["zone"].search, texts)), list(itertools.islice(known, MOST_DATA))
-    counts = {value.readings[0] for text in texts for value in values(text) if value.readings[0] <= _DAY}
+    known = list(itertools.islice(known, MOST_DATA))
+    zones = any(_PHRASES["zone"].search(text) for texts in (told, results) for text in texts)
+    given = [value for text in told for value in values(text) if value.readings[0] <= _DAY]
+    returned = [datum.value for text in results for datum in data(text) if datum.value.readings[0] <= _DAY]
+    counts = {value.readings[0] for value in (*given, *returned)}
     if not counts.isdisjoint((clock.minutes / 60, clock.minutes / 60 - 12)):
         return True  # "at 10"
-    counts |= {count * 60 for count in counts}
+    counts |= {value.readings[0] * 60 for value in (*given, *(one for one in returned if one.unit is not None))}
     for other in known:
         apart = abs(clock.minutes - other.minutes)
         apart = min(apart, _DAY - apart) if apart <= _DAY else apart

@@ -41,7 +41,18 @@ from wirelint.claims.derivation import (
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Date, Value, dates, ends_with_hour, same, unit_of, values, without_moments
+from wirelint.claims.values import (
+    LONGEST,
+    Date,
+    Value,
+    dates,
+    ends_with_hour,
+    same,
+    unit_of,
+    values,
+    whole_numbers,
+    without_moments,
+)
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
@@ -155,9 +166,14 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, turn.told):
             continue
-        if _PHRASES["adjusted"].search(one.sentence.masked) and not is_altered(one.value, replaced.value):
+        altered = is_altered(one.value, replaced.value)
+        if _PHRASES["adjusted"].search(one.sentence.masked) and not altered:
             continue
-        if _is_of_two(one, said) or _is_from_steps(turn, one, replaced, said, own):
+        if _is_of_two(one, said) or (
+            _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
+            if altered
+            else _is_from_steps(turn, one, replaced, said, own)
+        ):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
@@ -167,6 +183,11 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_from_told(value: Value, told: Sequence[Value]) -> bool:
+    """Return True if a value comes from others in one step."""
+    return is_computed(value, [as_datum(other) for other in told if other != value])
 
 
 def _is_from_steps(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], own: Sequence[Datum]) -> bool:
@@ -193,7 +214,7 @@ def _is_from_steps(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stat
     alike = [step for step in steps if is_of_kind(one.value, step.value)]
     value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), text)
     computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
-    return computed or _is_rate(one, said, [*pool, *alike], given)
+    return computed or _is_rate(one._replace(value=value), said, [*pool, *alike], given)
 
 
 def _rounded(value: Value, text: str) -> Value:
@@ -285,7 +306,7 @@ def scaled_values(free: Sequence[Stated], left: Sequence[Datum]) -> list[Stated]
     factors: dict[Fraction, list[Stated]] = {}
     for one in free:
         for factor in {simple_ratio(one.value, datum.value, _SMALL_RATIO) for datum in left}:
-            if factor is not None:
+            if factor not in (None, 1):
                 factors.setdefault(factor, []).append(one)
     return [one for alike in factors.values() if len({one.value.readings for one in alike}) > 1 for one in alike]
 
@@ -302,15 +323,28 @@ def _is_rate(told: Stated, said: Sequence[Stated], known: Sequence[Datum], given
     A factor is in the sentence of the value, a percentage of the reply, a period, or in `given`, as terms are: the numbers
     of the user and of the calls.
     """
-    beside = [other.value.readings[0] for other in said if other.sentence == told.sentence and other is not told]
+    beside = [
+        other.value.readings[0]
+        for other in said
+        if other.sentence == told.sentence and other.value.start != told.value.start
+    ]
     shares = [one.value.readings[0] / 100 for one in said if is_percentage(one.value)]
-    factors = {*beside, *given, *_PERIODS, *(1 + share for share in shares), *(1 - share for share in shares)} - {0, 1}
+    factors = {
+        *beside,
+        *given,
+        *_PERIODS,
+        *(1 + share for share in shares),
+        *(1 - share for share in shares),
+    } - {0, 1}
     goal, step, amounts = told.value.readings[0], told.value.step / 2, {datum.value.readings[0] for datum in known}
     if any(same(abs(goal), abs(amount + term), step) for amount in amounts for one in given for term in (one, -one)):
         return True
-    return any(
-        same(goal, result, step) for amount in amounts for one in factors for result in (amount * one, amount / one)
+    counts = whole_numbers(told.sentence.masked) - {0}  # "nine days left, which allows 320 MB a day"
+    results = itertools.chain(
+        (amount * one for amount in amounts for one in factors),
+        (amount / one for amount in amounts for one in factors | counts),
     )
+    return any(same(goal, result, step) for result in results)
 
 
 def _with_arguments(datum: Datum, fact: Fact) -> Datum:
@@ -356,18 +390,17 @@ def _is_labelled(one: Stated, datum: Datum) -> bool:
 def is_altered(value: Value, datum: Value) -> bool:
     """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
     bare = value.unit is None or datum.unit is None
-    if value.step != datum.step or not (bare or is_of_kind(value, datum)):
+    amounts = [abs(number.readings[0]) / datum.step for number in (value, datum)]
+    # JSON leaves out zeros at the end: `2,318.40` of 2318.4
+    is_as_exact = value.step <= datum.step and same(amounts[0], round(amounts[0]), 0)
+    if not is_as_exact or not (bare or is_of_kind(value, datum)):
         return False
-    one, other = _digits(value), _digits(datum)
+    one, other = (f"{amount:.0f}" for amount in amounts)
     apart = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
     if len(one) != len(other) or len(one) < 2:
         return False
     one_digit = len(apart) == 1 < len(one) - 2 and value.unit is datum.unit
     return one_digit or (len(apart) == 2 and apart[0] == apart[1][::-1])
-
-
-def _digits(value: Value) -> str:
-    return f"{abs(value.readings[0]) / value.step:.0f}"
 
 
 def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:

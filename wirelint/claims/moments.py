@@ -59,7 +59,9 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     is_dated = any(next(dates(text), None) is not None for text in turn.sent)
     relative = RELATIVE.search(turn.order) is not None and not is_dated
     return (
-        _displaced(turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, texts), _FEW_CLOCKS)
+        _displaced(
+            turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, turn.told, turn.results), _FEW_CLOCKS
+        )
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
         or (None if relative or given.are_too_many else _in_place_of_only(turn, given) or _of_other_day(turn, given))
     )

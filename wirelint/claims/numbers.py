@@ -20,6 +20,7 @@ from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import (
     follows,
     is_altered,
+    scaled_values,
     stated,
     statements,
 )
@@ -38,9 +39,11 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
     """
     pool = turn.numbers
     told = values(turn.prose.masked)
-    for one in stated(turn.prose) if len(pool) < MOST_DATA else ():
+    said = stated(turn.prose) if len(pool) < MOST_DATA else []
+    scaled = scaled_values(said, [datum for datum in pool if datum.value.unit is None])
+    for one in said:
         value, unit = one.value, one.value.unit
-        if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value):
+        if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value) or one in scaled:
             continue
         alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
         if any(datum.value.unit is None for datum in alike):
@@ -109,9 +112,16 @@ def altered_sum(turn: Turn) -> Contradiction | None:
         for total in [sum(one.value.readings[0] for one in some)]
         for amount in (total, total / len(some))
     ]
-    for one in stated(turn.prose) if results else ():
+    said = stated(turn.prose) if results else []
+    scaled = scaled_values(said, turn.returned_numbers)
+    for one in said:
         value = one.value
-        if _is_small(value) or derived_from(value, turn.numbers) or is_said(value, turn.prose.masked, turn.told):
+        if (
+            one in scaled
+            or _is_small(value)
+            or derived_from(value, turn.numbers)
+            or is_said(value, turn.prose.masked, turn.told)
+        ):
             continue
         near = [amount for amount in results if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
         near = [amount for amount in near if is_altered(value, value._replace(readings=(round(amount, 6),)))]

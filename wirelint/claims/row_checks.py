@@ -187,9 +187,7 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         if len(found) < 2 or any(len(one) > _BETWEEN_NAMES for one in between):
             continue
         rows: Iterable[Row] = (
-            ()
-            if pattern_of("except").search(text) or _PHRASES["negates"].search(text)
-            else {row.place: row for _, row, _ in found}.values()
+            () if pattern_of("except").search(text) else {row.place: row for _, row, _ in found}.values()
         )
         if against := _opposite(text, rows):
             return Contradiction(*part, against)

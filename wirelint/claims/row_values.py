@@ -166,12 +166,15 @@ def _value_of_another(
                 return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
         if _is_no_amount(value, clause.text) or not portions.isdisjoint(_ratios([value], own)):
             continue
-        beside = [as_datum(other) for other in stated if other is not value]
-        if _is_of_row(value, own, beside, asked) or is_said(value, clause.text, texts):
-            continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
-        shown = clause.text[value.start : value.end]
         columns = {datum.column for datum in _sources(value, others, text)} - {"#"}
+        # The value of another row with the word of its key has hardly been computed: "8.5 in Maths"
+        labelled = {one.column for one in lacking if is_beside_key(value, one.column, clause.text)} & columns
+        beside = [as_datum(other) for other in stated if other is not value]
+        follows_from_row = derived_from(value, own) if labelled else _is_of_row(value, own, beside, asked)
+        if follows_from_row or is_said(value, clause.text, texts):
+            continue
+        shown = clause.text[value.start : value.end]
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
         if not telling and abs(value.readings[0]) >= _TELLING and _are_one_column([*own, *others]):
             telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
@@ -235,8 +238,7 @@ def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Da
 
 def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
     """Return True if a value is a small multiple of one of its row: the price of three nights."""
-    amounts = (mine.value if mine.value.unit is not None else mine.value._replace(unit=value.unit) for mine in own)
-    return any(simple_ratio(value, amount, 1) in range(2, _MULTIPLE) for amount in amounts)
+    return any(simple_ratio(value, mine.value, 1) in range(2, _MULTIPLE) for mine in own)
 
 
 _MULTIPLE = 13
@@ -332,9 +334,11 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     The clause has all times of the row but one, and another one in its place.
     """
     own, told = times_of(clause.row), list(clocks(clause.text))
-    strange = [clock for clock in told if clock.minutes not in own]
+    strange = [clock for clock in told if clock.possible.isdisjoint(own)]
     left = own - _told_times(prose, clause)
-    if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many or strange[0].minutes in everywhere.minutes:
+    if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many:
+        return None
+    if not strange[0].possible.isdisjoint(everywhere.minutes):
         return None
     if form_of_durations(map(str, clause.row.cells.values())).match(clause.text, strange[0].start):
         return None

@@ -145,11 +145,22 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     )
     every_file = Counter(str(one.get(key)).rpartition("/")[2] for key in naming for one in objects)
     rows = []
-    for one, own, place in zip(objects, words, places, strict=True):
-        names = [str(_name(key, one[key])) for key in naming]
+    numbered = _by_number(objects) or [()] * len(objects)
+    for one, own, place, number in zip(objects, words, places, numbered, strict=True):
+        names = [*number, *(str(_name(key, one[key])) for key in naming)]
         names += [base for name in names if (base := name.rpartition("/")[2]) != name and every_file[base] == 1]
-        rows.append(Row((*names, *(word for word in own if every[word] == 1 and len(own) > 1)), one, place))
+        several = first is not None and len(str(one[first]).split()) > 1
+        rows.append(Row((*names, *(word for word in own if every[word] == 1 and several)), one, place))
     return tuple(rows)
+
+
+def _by_number(objects: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:
+    """Return the name of each row by the number in the first column, `line 3` of `"line": 3`; nothing if two are equal."""
+    key = next(iter(objects[0]), "")
+    cells = [one.get(key) for one in objects]
+    numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
+    named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
+    return [(f"{name_words(key)[-1]} {number}",) for number in numbers] if named else []
 
 
 def by_clock(table: Sequence[Row]) -> list[Row]:
@@ -344,6 +355,10 @@ def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
     if _CYRILLIC.fullmatch(name):  # `Лесную` of `Лесная`
         yield from (found.span() for found in re.finditer(rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)", text))
+        return
+    if " " in name and name not in text and all(map(str.isalpha, name.split())):  # `paspoort voor een volwassene`
+        spaced = r"\W+(?:\w{1,4}\W+){0,2}".join(map(re.escape, name.split()))
+        yield from (found.span() for found in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text))
         return
     inflected = len(name) >= _INFLECTED and name.isalpha()
     if inflected and name.endswith(("a", "e", "o")) and name not in text:  # `Statystykę` of `Statystyka`

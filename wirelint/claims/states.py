@@ -14,6 +14,7 @@ from functools import cache
 from typing import TypeAlias
 
 from wirelint import lexicon
+from wirelint.claims.actions import bare
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
@@ -48,7 +49,8 @@ def states() -> dict[str, set[_State]]:
     for number, pair in enumerate(_POLARITY["pair"]):
         for side, key in enumerate(("one", "other")):
             for word in _words(pair[key]):
-                states.setdefault(word, set()).add((number, side))
+                for form in {word, bare(word)}:  # codes have no accents: `REJETE`
+                    states.setdefault(form, set()).add((number, side))
     return states
 
 

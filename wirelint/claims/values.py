@@ -275,6 +275,27 @@ def same(one: float, other: float, tolerance: float) -> bool:
     return abs(one - other) <= tolerance * 1.000001 + 1e-9 * max(abs(one), abs(other), 1.0) and math.isfinite(other)
 
 
+_NUMERALS = dict(
+    zip(
+        ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+        range(2, 13),
+        strict=True,
+    )
+)
+NUMERALS = "|".join(_NUMERALS)
+"""The expression of the English words for numbers."""
+_WHOLE = re.compile(rf"(?i)(?<![\w.,:-])(?:\d{{1,6}}|{NUMERALS})(?![\w.,:-]*\d|\w)")
+
+
+def whole_numbers(text: str) -> set[int]:
+    """Return the whole numbers of a text in figures or English words: `all eight parents`."""
+    return {whole_number(one) for one in _WHOLE.findall(text)}
+
+
+def whole_number(figures_or_word: str) -> int:
+    return _NUMERALS.get(figures_or_word.lower()) or int(figures_or_word)
+
+
 # --- dates and times of day -------------------------------------------------------------------------------------------
 
 
@@ -393,6 +414,14 @@ class Clock(NamedTuple):
     @property
     def given(self) -> tuple[int, ...]:
         return (self.minutes,)
+
+    @property
+    def possible(self) -> frozenset[int]:
+        """The minutes after midnight that may be meant: two of `1:45`."""
+        return frozenset({self.minutes} if self.exact else {self.minutes, (self.minutes + _HALF_DAY) % (2 * _HALF_DAY)})
+
+
+_HALF_DAY = 12 * 60
 
 
 def clocks(text: str) -> Iterator[Clock]:

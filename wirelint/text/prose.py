@@ -195,12 +195,12 @@ def _ends(masked: str) -> Iterator[int]:
         yield start
 
 
-_ORDINAL = re.compile(r"(?<![\w.,])(?:\d{1,2}|\d{4})\Z")
-_LONGEST_NUMBER = 4
+_ORDINAL = re.compile(r"(?<![\w.,])(?:\d{1,2}(?:\.\d\d)?|\d{4})\Z")
+_LONGEST_NUMBER = 5
 
 
 def _goes_on(masked: str, end: int) -> bool:
-    """Return True if a month or a word in lower case follows: "am 11. März", "2028. március 8."."""
+    """Return True if a month or a word in lower case follows: "am 11. März", "am 14.05. war", "2028. március 8."."""
     word = _WORD.match(masked, end)
     return word is not None and (word[1][0].islower() or word[1].casefold() in _months())
 
