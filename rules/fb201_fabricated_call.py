@@ -204,6 +204,8 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
             reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
             if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):
                 yield part, claim, fitting
+            elif tool := _ordered(claim, read, request, tuple(idle)):
+                yield part, claim, tool
 
 
 _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}

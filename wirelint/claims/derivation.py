@@ -78,32 +78,29 @@ def data(text: str) -> tuple[Datum, ...]:
         return tuple(itertools.islice(_of_json(document, (), frozenset()), MOST_DATA))
     lines = table_lines(text)
     if lines and not any(cell[0].isdigit() for cell in lines[0][1]):
-        return tuple(itertools.islice(_of_table(lines), MOST_DATA))
+        own = {number for number, _ in lines}
+        rest = "\n".join("" if number in own else line for number, line in enumerate(text.splitlines(), 1))
+        return tuple(itertools.islice(itertools.chain(_of_table(lines), _of_lines(rest)), MOST_DATA))
     return tuple(itertools.islice(_of_lines(text), MOST_DATA))
 
 
 def table_lines(text: str) -> list[tuple[int, list[str]]]:
     """Return the cells of each line of a table with its number: `plan,count`, or columns that blanks align.
 
-    The first line is the heading. Lines before it, of a title, and one after the table do not count, nor do lines without
-    letters and digits, as below a heading, and comments below it: `# heater set to 48F`.
+    The first line is the heading. Lines before and after it do not count, nor do lines without letters and digits, as
+    below a heading, and comments: `# heater set to 48F`.
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
     lines = [*lines[:1], *(one for one in lines[1:] if not one[1].startswith("# "))]
-    if not 2 < len(lines) <= MOST_ROWS:
+    if not 2 < len(lines) <= _MOST_LINES:
         return []
+    shown = [line for _, line in lines]
     for separator in _SEPARATORS:
-        if cells := _separated([line for _, line in lines], separator):
+        if len(lines) <= MOST_ROWS and (cells := _separated(shown, separator)):
             return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
-    # Below a title or above a note only what no prose has: columns, and lines between cells (`psql`). A title among the
-    # lines joins columns that it runs across.
-    found: list[tuple[int, list[str]]] = []
-    for first, last in itertools.product(range(min(_MOST_TITLES, len(lines) - 2)), (len(lines), len(lines) - 1)):
-        part = [line for _, line in lines[first:last]]
-        cells = _separated(part, r"\|") or _aligned(part)
-        if cells and (not found or len(cells[0]) > len(found[0][1])):
-            found = [(number, row) for (number, _), row in zip(lines[first:last], cells, strict=True)]
-    return found
+    # Among other lines only what no prose has: lines between cells (`psql`), and columns.
+    first, cells = max(_piped(shown), _aligned(shown), key=_size)
+    return [(number, row) for (number, _), row in zip(lines[first:], cells, strict=False)]
 
 
 def _separated(lines: Sequence[str], separator: str) -> list[list[str]]:
@@ -120,29 +117,58 @@ def _cells(line: str, separator: str) -> list[str]:
     return [cell.strip() for cell in re.split(separator, line)]
 
 
-def _aligned(lines: Sequence[str]) -> list[list[str]]:
-    """Return the cells of lines whose columns stand below one another, three at least; else nothing.
+def _piped(lines: Sequence[str]) -> tuple[int, list[list[str]]]:
+    """Return the longest run of lines with equally many cells between `|`, and its first line."""
+    best: tuple[int, list[list[str]]] = (0, [])
+    for count, run in itertools.groupby(enumerate(lines), key=lambda line: line[1].count("|")):
+        block = list(run)
+        cells = _separated([line for _, line in block][:MOST_ROWS], r"\|") if count > 0 and len(block) > 2 else []
+        best = max(best, (block[0][0], cells), key=_size)
+    return best
 
-    A column begins behind a place that is blank in all lines, and has a heading.
+
+def _size(found: tuple[int, list[list[str]]]) -> int:
+    return sum(map(len, found[1]))
+
+
+def _aligned(lines: Sequence[str]) -> tuple[int, list[list[str]]]:
+    """Return the largest block of lines whose columns stand below one another, three at least, and its first line.
+
+    A column begins behind a place that is blank in all lines, and has a heading. The block ends where a line runs across
+    a column. A title above the heading may look like one.
     """
-    width = max(map(len, lines), default=0)
-    if len(lines) <= 2 or width > _WIDEST:
-        return []
-    wide = [line.ljust(width) for line in lines]
-    blank = [all(line[at] == " " for line in wide) for at in range(width)]
-    starts = [at for at in range(width) if not blank[at] and (at == 0 or blank[at - 1])]
-    edges: list[int] = []
-    for start, end in itertools.pairwise([*starts, width]):
-        if wide[0][start:end].strip():
-            edges.append(start)
-    if len(edges) < _FEWEST_COLUMNS or edges[0] != starts[0]:
-        return []
-    rows = [[line[start:end].strip() for start, end in itertools.pairwise([*edges, width])] for line in wide]
-    return rows if all(row[0] and row[1] for row in rows) else []
+    best: tuple[int, list[list[str]]] = (0, [])
+    at = 0
+    while at < len(lines) - 2:
+        cells = _columns_below(lines[at : at + MOST_ROWS])
+        best = max(best, (at, cells), key=_size)
+        at += 1 if at < _MOST_TITLES else max(len(cells) - 1, 1)
+    return best
 
 
+def _columns_below(lines: Sequence[str]) -> list[list[str]]:
+    """Return the cells of the first lines that keep the columns of the first one, a heading; else nothing."""
+    heading = lines[0]
+    least = len(_GAP.split(heading.strip()))
+    if least < _FEWEST_COLUMNS or len(heading) > _WIDEST:
+        return []
+    blank, edges, count = [sign == " " for sign in heading.ljust(_WIDEST)], list[int](), 1
+    for line in lines[1:]:
+        now = [before and sign == " " for before, sign in zip(blank, line.ljust(_WIDEST), strict=False)]
+        starts = [at for at in range(_WIDEST) if not now[at] and (at == 0 or now[at - 1])]
+        own = [start for start, end in itertools.pairwise([*starts, _WIDEST]) if heading[start:end].strip()]
+        if len(line) > _WIDEST or len(own) < least or own[0] != starts[0]:
+            break
+        if not all(line[start:end].strip() for start, end in itertools.pairwise(own[:3])):
+            break
+        blank, edges, count = now, own, count + 1
+    bounds = list(itertools.pairwise([*edges, _WIDEST]))
+    return [[line[start:end].strip() for start, end in bounds] for line in lines[:count]] if count > 2 else []
+
+
+_GAP = re.compile(r" {2,}")
 MOST_ROWS = 60
-_MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 3, 200, 3
+_MOST_LINES, _MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 400, 3, 200, 3
 _LETTER_OR_DIGIT, _LETTER = re.compile(r"[^\W_]"), re.compile(r"[^\W\d_]")
 _SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 
@@ -501,9 +527,11 @@ def follows_from_dates(date: Date, known: Sequence[Date], spans: Spans) -> bool:
             continue
         if (apart % _WEEK == 0 and apart <= _WEEKS) or (apart == 1 and spans.zones):
             return True
-        # Working days: up to half as many again, and a weekend.
+        if date.day == other.day and (date.month - other.month + 12 * (date.year - other.year)) in spans.counts:
+            return True  # "every 24", of months
+        # Working days: up to half as many again, and a weekend; or with both ends: 1 to 5 July are five days.
         least = math.ceil((apart - 2) / 1.5)
-        if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 1), apart + 1)):
+        if least <= _LONGEST_SPAN and any(count in spans.counts for count in range(max(least, 1), apart + 2)):
             return True
     return False
 

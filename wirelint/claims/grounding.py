@@ -69,6 +69,7 @@ _ONLY = 6
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
+_IN_NAME = re.compile(r"(?<=[^\W\d_])\d{2,}")
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?![\w\u0900-\u0d7f])")  # the vowel signs of Hindi are no letters
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
@@ -154,6 +155,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     if not left:
         return None
     scaled = scaled_values(free, own)
+    named = [number for text in results for number in _IN_NAME.findall(text)]  # "the last 500 m", of `t500`
     for one in free:
         if (
             one in scaled
@@ -164,7 +166,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
             continue
         taken = _replaced(one, left, possible, [other for other in said if other not in free])
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
-        if replaced is None or is_said(one.value, prose.masked, turn.told):
+        if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
         altered = is_altered(one.value, replaced.value)
         if _PHRASES["adjusted"].search(one.sentence.masked) and not altered:

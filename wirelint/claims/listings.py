@@ -116,6 +116,8 @@ def added_rows(turn: Turn) -> Contradiction | None:
                 continue
             lead = leads[strange[0]]
             rest = line["item"][lead.end() if lead is not None else 0 :]
+            if _DIGIT.match(rest[1:]):
+                continue  # a time of day: `06:38:55`
             other = _DIGIT.search(rest) and not any(_has_numbers(row, rest) for row in left)
             if other or (more and _DIGIT.search(line["item"]) and not _follows_from(turn, line["item"])):
                 shown = " ".join(words)

@@ -11,17 +11,21 @@ from wirelint import lexicon
 from wirelint.claims.derivation import (
     MOST_DATA,
     GivenDates,
+    data,
     days_apart,
+    derived_from,
+    equals,
     follows_from_clocks,
     follows_from_dates,
     is_last_day,
+    is_said,
 )
 from wirelint.claims.evidence import Contradiction, Turn, ran
 from wirelint.claims.grounding import particulars, statements
 from wirelint.claims.rows import holds
 from wirelint.claims.states import DEEPEST, fields_of, object_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, weekdays
+from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, weekdays, without_moments
 from wirelint.model import Json
 from wirelint.text.prose import Sentence
 
@@ -242,20 +246,44 @@ def earlier_value(turn: Turn) -> Contradiction | None:
             continue
         if len(old) >= CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):
             return Contradiction(*sentence.span, f"{old!r} is of an earlier result: {key} = {new}")
+    return _earlier_number(turn)
+
+
+def _earlier_number(turn: Turn) -> Contradiction | None:
+    """Return a number of an earlier result of a call, in place of that of its latest one: "it weighs 29.4 kg"."""
+    told = without_moments(turn.prose.masked)
+    for before, now in _repeated(turn) if told else ():
+        latest = {(one.place, one.column): one for one in data(now)}
+        for old in data(before):
+            new = latest.get((old.place, old.column))
+            if new is None or equals(old.value, new.value) or (old.value.is_whole and old.value.unit is None):
+                continue
+            at = next((one for one in told if one.step <= old.value.step and equals(one, old.value)), None)
+            if at is None or any(equals(one, new.value) for one in told) or derived_from(at, turn.returned_numbers):
+                continue
+            sentence = next((one for one in statements(turn.prose) if one.start <= at.start < one.end), None)
+            if sentence is not None and not is_said(at, turn.prose.masked, [turn.order]):
+                against = f"{old.value.shown!r} is of an earlier result: {new.place} = {new.value.shown}"
+                return Contradiction(*sentence.span, against)
     return None
 
 
 def _changes(turn: Turn) -> Iterator[tuple[str, str, str]]:
     """Yield the keys whose value has changed since the same call was made before, with the old and the new value."""
-    latest = {(fact.able.tool.name, fact.arguments): fact.result for fact in turn.good}
-    for one in ran(turn.request.messages):
-        now = latest.get((one.call.name or "", one.call.arguments.text)) if one.call is not None else None
-        if now is None or one.result is None or now is one.result:
-            continue
-        old, new = object_of(one.result.text), object_of(now.text)
+    for before, now in _repeated(turn):
+        old, new = object_of(before), object_of(now)
         if not isinstance(old, dict) or not isinstance(new, dict):
             continue
         for key, cell in old.items():
             cells = cell, new.get(key)
             if cells[0] != cells[1] and all(isinstance(one, (str, int, float)) for one in cells):
                 yield key, str(cells[0]), str(cells[1])
+
+
+def _repeated(turn: Turn) -> Iterator[tuple[str, str]]:
+    """Yield the results of earlier calls that were made again in the turn, with the latest result of each."""
+    latest = {(fact.able.tool.name, fact.arguments): fact.result for fact in turn.good}
+    for one in ran(turn.request.messages):
+        now = latest.get((one.call.name or "", one.call.arguments.text)) if one.call is not None else None
+        if now is not None and one.result is not None and now is not one.result:
+            yield one.result.text, now.text

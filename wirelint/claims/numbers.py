@@ -168,4 +168,4 @@ def wrong_version(turn: Turn) -> Contradiction | None:
 
 _NEGATED_WITHIN = 8
 """Characters behind a version in which it may be denied: "4.12.2 is not out"."""
-_VERSION = re.compile(r"(?<![\w.-])v?\d{1,4}(?:\.\d{1,4}){2,3}(?![\w.]*\w)")
+_VERSION = re.compile(r"(?<![\w.-])v?\d{1,4}(?:\.\d{1,4}){2,3}(?![\w.]*\w|/\d)")

@@ -41,6 +41,8 @@ _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
 HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that contains its material."""
 _LONGEST_PLAIN_ORDER = 200
+_MANY_SHARED = 3
+"""Words of an order that a report on it repeats by no chance."""
 _WRITING: frozenset[Kind] = frozenset({"write", "create"})
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
 """Kinds of action that are impossible within a reply."""
@@ -101,12 +103,16 @@ def ordered(claim: Claim, prose: Prose, words: str, known: str, able: Sequence[A
         return None
     if len(shared) < least or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
-    fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
+    same = len(shared) >= _MANY_SHARED
+    fitting = [one for one in able if does(one, claim.kinds) and (same or not _is_elsewhere(claim.object, one))]
     if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
+        outside = next((one for one in fitting if one.kinds & _OUTSIDE), None) if len(shared) > 1 else None
+        if outside is not None:
+            return outside
         # the object may be a text that the reply edits, unless the tool has such an object
         topics, own = topics_in(claim.object), words_of(claim.object)
         return next((one for one in fitting if own & one.words or one.topics & topics), None)
-    return next(fitting, None)
+    return next(iter(fitting), None)
 
 
 @lru_cache(maxsize=16)
@@ -248,6 +254,7 @@ def is_order(words: str) -> bool:
 
 @lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
 def _is_order(words: str) -> bool:
+    words = _PHRASES["greeting"].sub("", words)
     if _PHRASES["no_order"].search(words) or _PHRASES["material"].search(words.strip()):
         return False
     return "?" not in words or _PHRASES["polite"].search(words) is not None
@@ -277,7 +284,11 @@ def _links(act: Act, one: Ability, words: str, known: str, text: str) -> bool:
         return False
     thing, shared = bool(stems & (name | described | _fields(one))), shared_words(text, words)
     if own:
-        return thing or bool(shared and verb not in _GENERAL and not _PHRASES["goes_on"].search(text))
+        return (
+            thing
+            or len(shared) >= _MANY_SHARED
+            or bool(shared and verb not in _GENERAL and not _PHRASES["goes_on"].search(text))
+        )
     kinds = PARTICIPLE.get(act.verb, frozenset()) - _LOOKS
     fitting = verb in described or wanted or verb in _LIGHT or bool(kinds and does(one, kinds))
     return fitting and thing and bool(shared) and (bool(stems & name) or len(shared) > 1)

@@ -133,12 +133,14 @@ def reported_beside_lookups(
             continue
         if not is_about_this_case(sentence):
             continue
+        told = particulars(prose.text[sentence.start : sentence.end])
         done = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
+        if done is None and len(told & given) >= ECHO:
+            done = _finished(sentence.masked)  # "Het ticket is aangemaakt"
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
         if sentence.masked.rstrip("* ").endswith((":", "：")):
             continue  # the product follows
-        told = particulars(prose.text[sentence.start : sentence.end])
         one = idle[0] if len(told & given) > 1 else next((one for one in idle if _names_act(one, done[0], told)), None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one

@@ -169,7 +169,7 @@ def _cells_named(found: Sequence[NamedRow]) -> Iterator[tuple[int, Row]]:
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
     """Return "all are open" if a row is closed."""
     for sentence in statements(prose):
-        for line in _CLAUSE.findall(sentence.masked):
+        for line in _CLAUSE.findall(sentence.masked) if not sentence.masked.startswith("|") else ():
             if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
                 continue
             against = None if pattern_of("except").search(line) else _opposite(line, table)

@@ -124,8 +124,9 @@ def invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> C
 
 
 def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
-    """Return the simple ratios of values to those of a row, but for 1."""
-    ratios = (simple_ratio(one, mine.value, _SMALL_RATIO) for one in told for mine in own)
+    """Return the simple ratios of values to those of a row, but for 1, of values that are not of the row as they are."""
+    other = (one for one in told if not derived_from(one, own))
+    ratios = (simple_ratio(one, mine.value, _SMALL_RATIO) for one in other for mine in own)
     return {ratio for ratio in ratios if ratio is not None and ratio != 1}
 
 

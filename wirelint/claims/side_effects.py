@@ -8,11 +8,12 @@ not, and neither does an object that the user provided.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from itertools import pairwise
 
 from wirelint import lexicon
-from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, words_of
+from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, stem, words_of
 from wirelint.claims.announcements import Announcement
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
@@ -20,6 +21,12 @@ from wirelint.model import Tool
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("side_effects")
+
+
+_ACTS: frozenset[Kind] = frozenset({"send", "book", "delete", "control", "run"})
+
+
+_SORTED = re.compile(r"\bby \w+|alphabetically")
 
 
 class Reach(IntEnum):
@@ -62,11 +69,21 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     shared = words_of(text) & words_of(" ".join(name_words(able.tool.name))) & able.words
     if shared and not shared <= _TEXTUAL and not given:
         return Reach.SURE
+    # The tool's own verb: "I ordered 60 bags", with `place_order`
+    by_itself = _PHRASES["pronoun"].match(text) is not None or _SORTED.search(text) is not None
+    own = (
+        claim.form == "said"
+        and not by_itself
+        and claim.kinds & _ACTS
+        and stem(claim.verb) in map(stem, name_words(able.tool.name))
+    )
+    if own and not (given or heads_text(text) or prose.fenced):
+        return Reach.SURE
     if shows_product(claim, prose):
         return Reach.NO
-    own = max((_reach_of(kind, claim, prose, given=given) for kind in claim.kinds), default=Reach.NO)
+    reached = max((_reach_of(kind, claim, prose, given=given) for kind in claim.kinds), default=Reach.NO)
     # A word of the tool's name counts a little even if it may name a text: create_report, submit_request.
-    return Reach.MAYBE if own is Reach.NO and shared else own
+    return Reach.MAYBE if reached is Reach.NO and shared else reached
 
 
 def _reach_of(kind: Kind, claim: Claim, prose: Prose, *, given: bool) -> Reach:

@@ -30,6 +30,7 @@ _ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in tab
 for _key, _table in (("elsewhere", _ELSEWHERE), ("elsewhere_cjk", _ELSEWHERE_CJK)):
     for _kind, _verbs in _PHRASES.table(_key).items():
         _table |= {_verb: frozenset({_kind, *_table.get(_verb, ())}) for _verb in _verbs.split()}
+_SOURCES = frozenset(_PHRASES.words("sources"))
 _OPENING_CJK = 12
 _FITTING: Mapping[Kind, frozenset[Kind]] = {kind: frozenset(kinds) for kind, kinds in _PHRASES.table("fitting").items()}
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
@@ -79,7 +80,7 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
     verbs = list(parts) + [" ".join(pair) for pair in pairwise(parts)]
     kinds = _kinds_of_all(verbs)
     kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
-    kinds = kinds or _kinds_elsewhere(parts, sentence)
+    kinds = kinds or _kinds_elsewhere(parts, sentence) or ({"read"} if _is_source(parts, sentence) else set())
     shell = bool(
         _PHRASES["shell"].search(named) or _PHRASES["shell_says"].search(sentence) or type_.startswith("bash_")
     )
@@ -102,11 +103,21 @@ def name_words(name: str) -> list[str]:
     ]
 
 
+def _is_source(parts: list[str], sentence: str) -> bool:
+    """Return True if a tool without a known verb is named after what it returns: `order_status`, "Stock of an article"."""
+    if _PHRASES["imperative"].match(sentence):
+        return False
+    return parts[-1:] != [] and (parts[-1] in _SOURCES or _PHRASES["noun_of"].match(sentence) is not None)
+
+
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
-    """Return the kinds of a tool's verbs. A word that may be a noun counts as a noun after a verb: "list mail", "search
-    posts"."""
+    """Return the kinds of a tool's verbs. A word that may be a noun counts as a noun beside a verb: "list mail", "search
+    posts", `mail_search`."""
     kinds: set[Kind] = set()
-    before = ""
+    before, words = "", list(words)
+    sure = {word for word in words if word.removesuffix("s") not in _NOUNS_TOO and _kinds_of(word)}
+    if sure and " " not in words[0] and words[0] in _NOUNS_TOO:
+        words = words[1:]
     for word in words:
         stem = word.removesuffix("s")
         if not kinds or stem not in _NOUNS_TOO or before in ("and", "or", "to"):

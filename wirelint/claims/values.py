@@ -29,7 +29,7 @@ _SPACE = " \u00a0\u202f"
 _RANGE = ("-", "–", "—", "to", "bis", "à", "~", "〜")
 _BEFORE_ITEM, _DEEPEST_ITEM = "\n \t>*#-", 64
 """Characters before the number of a list item in its line, and their most."""
-_DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACE}]\d{{3}})+(?:[.,]\d{{1,8}})?(?!\d)|\d{{1,18}}(?:[.,]\d{{1,8}})?"
+_DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACE}]\d{{3}})+(?:[.,]\d{{1,12}})?(?!\d)|\d{{1,18}}(?:[.,]\d{{1,12}})?"
 _BEFORE = rf"(?<![A-Za-z0-9_./#@\\&])(?<!\d[,:{_SPACE}])(?<!\w[-:])"
 
 
