@@ -135,40 +135,52 @@ def _aligned(lines: Sequence[str]) -> tuple[int, list[list[str]]]:
     """Return the largest block of lines whose columns stand below one another, three at least, and its first line.
 
     A column begins behind a place that is blank in all lines, and has a heading. The block ends where a line runs across
-    a column. A title above the heading may look like one.
+    the gap between two headings. A title above the heading may look like one.
     """
     best: tuple[int, list[list[str]]] = (0, [])
+    lines = [line[:_WIDEST] for line in lines]
+    blank = [int(line.ljust(_WIDEST).encode("ascii", "replace").translate(_BLANK), 2) for line in lines]
     at = 0
     while at < len(lines) - 2:
-        cells = _columns_below(lines[at : at + MOST_ROWS])
+        common, last = _block(lines[at], blank[at : at + MOST_ROWS])
+        cells = _cells_between(lines[at : at + last], common) if last > 2 else []
         best = max(best, (at, cells), key=_size)
-        at += 1 if at < _MOST_TITLES else max(len(cells) - 1, 1)
+        at += 1 if at < _MOST_TITLES else max(last - 1, 1)
     return best
 
 
-def _columns_below(lines: Sequence[str]) -> list[list[str]]:
-    """Return the cells of the first lines that keep the columns of the first one, a heading; else nothing."""
-    heading = lines[0]
-    least = len(_GAP.split(heading.strip()))
-    if least < _FEWEST_COLUMNS or len(heading) > _WIDEST:
-        return []
-    blank, edges, count = [sign == " " for sign in heading.ljust(_WIDEST)], list[int](), 1
-    for line in lines[1:]:
-        now = [before and sign == " " for before, sign in zip(blank, line.ljust(_WIDEST), strict=False)]
-        starts = [at for at in range(_WIDEST) if not now[at] and (at == 0 or now[at - 1])]
-        own = [start for start, end in itertools.pairwise([*starts, _WIDEST]) if heading[start:end].strip()]
-        if len(line) > _WIDEST or len(own) < least or own[0] != starts[0]:
-            break
-        if not all(line[start:end].strip() for start, end in itertools.pairwise(own[:3])):
-            break
-        blank, edges, count = now, own, count + 1
+def _block(heading: str, blank: Sequence[int]) -> tuple[int, int]:
+    """Return the places that are blank in a heading and the lines below it, as bits, and the number of these lines.
+
+    `blank`: the blank places of the lines, the first character as the highest bit.
+    """
+    gaps = [range(*gap.span()) for gap in _GAP.finditer(heading.rstrip()) if gap.start() > 0]
+    if len(gaps) < _FEWEST_COLUMNS - 1:
+        return 0, 0
+    between = [sum(1 << (_WIDEST - 1 - at) for at in gap) for gap in gaps]
+    common = blank[0]
+    for number, places in enumerate(blank[1:], 1):
+        if not all(common & places & gap for gap in between):
+            return common, number
+        common &= places
+    return common, len(blank)
+
+
+def _cells_between(lines: Sequence[str], blank: int) -> list[list[str]]:
+    """Return the cells of lines that have common blank places, up to a line whose first two are empty."""
+    places = f"{blank:0{_WIDEST}b}"
+    starts = [at for at in range(_WIDEST) if places[at] == "0" and (at == 0 or places[at - 1] == "1")]
+    edges = [start for start, end in itertools.pairwise([*starts, _WIDEST]) if lines[0][start:end].strip()]
     bounds = list(itertools.pairwise([*edges, _WIDEST]))
-    return [[line[start:end].strip() for start, end in bounds] for line in lines[:count]] if count > 2 else []
+    rows = ([line[start:end].strip() for start, end in bounds] for line in lines)
+    whole = list(itertools.takewhile(lambda row: bool(row[0] and row[1]), rows))
+    return whole if len(whole) > 2 and edges[0] == starts[0] else []
 
 
+_BLANK = bytes(ord("1" if sign == 32 else "0") for sign in range(256))
 _GAP = re.compile(r" {2,}")
 MOST_ROWS = 60
-_MOST_LINES, _MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 400, 3, 200, 3
+_MOST_LINES, _MOST_TITLES, _WIDEST, _FEWEST_COLUMNS = 200, 3, 200, 3
 _LETTER_OR_DIGIT, _LETTER = re.compile(r"[^\W_]"), re.compile(r"[^\W\d_]")
 _SEPARATORS = (r"\t", r"\|", ",", ";", " {2,}")
 
