@@ -52,7 +52,7 @@ from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, unit_of, values, whole_numbers
+from wirelint.claims.values import LONGEST, NUMERALS, unit_of, values, whole_number, whole_numbers
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -109,7 +109,11 @@ def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
 
 
 def _figures(text: str) -> frozenset[tuple[int, str]]:
-    return frozenset((int(a or d), (b or c).lower()[:4]) for a, b, c, d in _PHRASES["figure"].findall(text))
+    found = _FIGURE.findall(text)
+    return frozenset((1 if a.lower() == "one" else whole_number(a or d), (b or c).lower()[:4]) for a, b, c, d in found)
+
+
+_FIGURE = _PHRASES.pattern("figure", numerals=NUMERALS)
 
 
 # Hits that a text denies: "there are none" against fourteen, or against an error.

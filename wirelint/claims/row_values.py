@@ -18,6 +18,7 @@ from wirelint.claims.derivation import (
     amount_for,
     as_datum,
     data,
+    days_apart,
     derived_from,
     equals,
     follows_from_dates,
@@ -90,7 +91,7 @@ def wrong_clause(
     for clause in clauses:
         against = (
             _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
-            or _date_of_another(clause, table, given, everywhere)
+            or _date_of_another(clause, table, given, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
@@ -304,10 +305,13 @@ def is_beside_key(value: Value, key: str, text: str) -> bool:
     return any(len(word) > 3 and word in near and unit_of(word) is None for word in words)
 
 
-def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates) -> str | None:
+def _date_of_another(
+    clause: Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates, *, by_key: bool
+) -> str | None:
     """Return why a date of a clause contradicts its row.
 
-    `given`: the dates from which it may follow; `everywhere`: those of the conversation.
+    `given`: the dates from which it may follow; `everywhere`: those of the conversation. A date right behind a key,
+    "ends on 31 July", is that of the key and follows from no other.
     """
     own = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
     stated = list(dates(clause.text)) if own else []
@@ -318,7 +322,11 @@ def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, ev
             return None
         spans = given.spans.joined(spans_of([clause.text, *map(str, clause.row.cells.values())]))
         known = (*(mine for _, mine in own), *given.dates)
-        if _is_elsewhere(date, everywhere, table) or follows_from_dates(date, known, spans):
+        if by_key and _RIGHT_BEHIND.fullmatch(clause.text[: date.start]):
+            follows = spans.zones and any(days_apart(date, mine) == 1 for _, mine in own)
+        else:
+            follows = follows_from_dates(date, known, spans)
+        if follows or _is_elsewhere(date, everywhere, table):
             continue
         if is_last_day(date, known, clause.text[: date.start]):
             continue
@@ -326,6 +334,9 @@ def _date_of_another(clause: Clause, table: Sequence[Row], given: GivenDates, ev
         shown = clause.text[date.start : date.end]
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
     return None
+
+
+_RIGHT_BEHIND = re.compile(r"\W{0,8}(?:\w{1,3}\W{1,3})?")
 
 
 def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], everywhere: GivenDates) -> str | None:

@@ -199,9 +199,10 @@ def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str,
 def _key_names(key: str) -> tuple[str, ...]:
     """Return how a reply may name a key: `last payment` of `last_payment_eur`, `average` of `avg`."""
     words = [word for word in name_words(key) if unit_of(word) is None and unit_of(word.upper()) is None]
+    whole = " ".join(words)  # `valid from` beside `valid to`
     words = [word for word in words if word not in STOP and not any(map(str.isdigit, word))]
     longer = [_PHRASES.table("longer_keys").get(word, word) for word in words]
-    names = dict.fromkeys((" ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
+    names = dict.fromkeys((whole, " ".join(words), " ".join(longer), *(words[:1] if len(key.split("_")) > 2 else ())))
     return (
         tuple(name for name in names if len(name) >= SHORTEST_KEY) if _PHRASES["names_only"].search(key) is None else ()
     )
@@ -260,10 +261,16 @@ _COMPARED = re.compile(
 
 def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the text behind each name, up to the next one."""
-    for part, found in parts:
+    for part, whole in parts:
+        # "due date", and not "date" in it
+        found = [one for one in whole if not any(_is_within(one[0], other[0]) for other in whole)]
         ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
         for ((_, start), row, _), end in zip(found, ends, strict=True):
             yield clause_of(prose, row, (start, max(start, end)), ())
+
+
+def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
+    return span != other and other[0] <= span[0] and span[1] <= other[1]
 
 
 def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
