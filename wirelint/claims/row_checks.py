@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.derivation import derived_from
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import is_telling, statements
-from wirelint.claims.row_values import invented_name, word_of_another, wrong_clause
+from wirelint.claims.grounding import has_negation, is_admission, is_telling, statements
+from wirelint.claims.row_values import word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
     Named,
@@ -29,8 +29,8 @@ from wirelint.claims.rows import (
     tables,
     times_of,
 )
-from wirelint.claims.states import opposite_state, pattern_of
-from wirelint.claims.values import LONGEST, clocks, values, without_moments
+from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
+from wirelint.claims.values import LONGEST, clocks, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -49,8 +49,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
             if not (parts or table[0].names):
                 continue
             found = (
-                invented_name(prose, table, turn.texts)
-                or _all_alike(prose, table)
+                _all_alike(prose, table)
                 or _mixed(prose, parts)
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
@@ -167,15 +166,36 @@ def _cells_named(found: Sequence[NamedRow]) -> Iterator[tuple[int, Row]]:
 
 
 def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
-    """Return "all are open" if a row is closed."""
+    """Return "all are open" if a row is closed, and "all eight were printed" if one failed."""
     for sentence in statements(prose):
         for line in _CLAUSE.findall(sentence.masked) if not sentence.masked.startswith("|") else ():
-            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in values(line)):
+            told = without_moments(line)
+            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in told):
                 continue
-            against = None if pattern_of("except").search(line) else _opposite(line, table)
+            if pattern_of("except").search(line):
+                continue
+            against = _opposite(line, table)
             if against is not None and not any(holds(line, name) for row in table for name in row.names):
                 return Contradiction(*sentence.span, against)
+            if _is_done(line) and (against := _failed_row(prose, table)) is not None:
+                return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_done(line: str) -> bool:
+    return _PHRASES["done"].search(line) is not None or _PHRASES["done_in_english"].search(line) is not None
+
+
+def _failed_row(prose: Prose, table: Sequence[Row]) -> str | None:
+    """Return a row that failed, of a table in which others succeeded, if a reply tells of no failure."""
+    of_rows = [(row, key, state) for row in table for key, cell in row.cells.items() for state in states_of(key, cell)]
+    failed = next(((row, key) for row, key, state in of_rows if state == FAILURE), None)
+    if failed is None or not any(state == SUCCESS for _, _, state in of_rows):
+        return None
+    if pattern_of(FAILURE).search(prose.text) or is_admission(prose) or has_negation(prose):
+        return None
+    row, key = failed
+    return f"{row.place}/{key} = {row.cells[key]}"
 
 
 def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:

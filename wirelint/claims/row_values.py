@@ -39,7 +39,7 @@ from wirelint.claims.grounding import (
     is_per_unit,
 )
 from wirelint.claims.moments import form_of_durations
-from wirelint.claims.rows import CLOCK, DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
+from wirelint.claims.rows import DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, weekdays, without_moments
@@ -49,8 +49,6 @@ _PHRASES = lexicon.Phrases("grounding")
 _LONGEST_WORD = 30
 _TELLING = 10
 """Whole numbers from which on this holds in a table with one column of numbers."""
-_LETTER = re.compile(r"[^\W\d_]")
-_FEW_DIGITS = 2
 _ALIKE = 8
 """Factor between two numbers in one unit of which one may be the other with wrong digits."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
@@ -101,26 +99,6 @@ def wrong_clause(
         )
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
-    return None
-
-
-def invented_name(prose: Prose, table: Sequence[Row], texts: Sequence[str]) -> Contradiction | None:
-    """Return a code of the form of a column's codes that no text has, in a reply that lists the rows."""
-    for names in zip(*(row.names for row in table), strict=False):
-        forms = {DIGIT.sub("9", _LETTER.sub("a", name)) for name in names if CLOCK.fullmatch(name) is None}
-        if (
-            len(forms) != 1
-            or next(iter(forms)).isdigit()
-            or sum(map(str.isdigit, names[0])) < _FEW_DIGITS
-            or sum(name in prose.text for name in names) < 2
-        ):
-            continue
-        form = re.escape(forms.pop()).replace("9", r"\d").replace("a", r"[^\W\d_]")
-        unknown = set(re.findall(rf"(?<![\w-]){form}(?![\w-])", prose.text)) - set(names)
-        known = "\n".join(texts).casefold() if unknown else ""
-        for code in re.finditer(rf"(?<![\w-]){form}(?![\w-])", prose.text) if unknown else ():
-            if code[0] in unknown and code[0].casefold() not in known:
-                return Contradiction(*code.span(), f"no result has {code[0]!r}: {table[0].place}")
     return None
 
 

@@ -36,6 +36,7 @@ _SHORT_CELL = 4
 """Words of a cell that says in which state a row is."""
 _OUTCOMES = 2
 """The pair of success and failure, which results of any action have."""
+SUCCESS, FAILURE = (_OUTCOMES, 0), (_OUTCOMES, 1)
 _SHORTEST_STATE = 4
 
 
@@ -66,7 +67,7 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
     return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w-])", *unspaced]), re.IGNORECASE)
 
 
-def _states_of(key: str, cell: Json) -> set[_State]:
+def states_of(key: str, cell: Json) -> set[_State]:
     """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
     if isinstance(cell, bool):
         found = {state for word in name_words(key) for state in states().get(word, ())}
@@ -110,7 +111,7 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         affirmed = affirmed and not any(pattern_of(state).search(text) for state in _off())
         if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
-    given = {state: key for key, cell in cells.items() for state in _states_of(key, cell)}
+    given = {state: key for key, cell in cells.items() for state in states_of(key, cell)}
     for (pair, side), key in given.items():
         if (pair, 1 - side) in given:
             continue
@@ -191,7 +192,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     ]
     sides: dict[int, set[int]] = {}
     for key, cell, is_alone in fields:
-        for pair, side in _states_of(key, cell):
+        for pair, side in states_of(key, cell):
             sides.setdefault(pair, set()).update((side,) if is_alone else (0, 1))
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
     alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
@@ -199,7 +200,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     if len(flags) <= MOST_WORDS:
         found += [(key, cell, None) for key, cell in alone if isinstance(cell, bool) and flags[key] == 1]
     for key, cell in alone:
-        for pair, side in _states_of(key, cell):
+        for pair, side in states_of(key, cell):
             told = not isinstance(cell, bool) and pattern_of((pair, side)).search(prose.text)
             if pair != _OUTCOMES and len(sides[pair]) == 1 and not told:
                 found.append((key, cell, pattern_of((pair, 1 - side))))
@@ -226,7 +227,7 @@ def _is_plain_flag(key: str, cell: Json, turn: Turn, told: str) -> bool:
 
     `told`: the sentence up to the word. It has one clause and no date, and the reply no word of the flag's own state.
     """
-    own = (pattern_of(state) for state in _states_of(key, cell))
+    own = (pattern_of(state) for state in states_of(key, cell))
     if not isinstance(cell, bool) or any(one.search(turn.prose.text) for one in own):
         return False
     return not any(sign in told for sign in _PARTING) and next(dates(told), None) is None
