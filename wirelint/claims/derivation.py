@@ -462,10 +462,15 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
         return False
     plain = digits[0].replace(",", "")
     spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
-    return any(spelled.search(_DAY_OF.sub(" ", text)) for text in texts if plain in text or digits[0] in text)
+    return any(spelled.search(_without_days(text)) for text in texts if plain in text or digits[0] in text)
 
 
-_DAY_OF = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d")
+@remembered
+def _without_days(text: str) -> str:
+    return _ISO_DAY.sub(" ", text)
+
+
+_ISO_DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d")
 
 
 # --- dates and times of day -------------------------------------------------------------------------------------------

@@ -40,10 +40,9 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
     pool = turn.numbers
     told = values(turn.prose.masked)
     said = stated(turn.prose) if len(pool) < MOST_DATA else []
-    scaled = scaled_values(said, [datum for datum in pool if datum.value.unit is None])
     for one in said:
         value, unit = one.value, one.value.unit
-        if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value) or one in scaled:
+        if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value):
             continue
         alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
         if any(datum.value.unit is None for datum in alike):
@@ -52,7 +51,9 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
             continue
         if any(equals(value, datum.value) for datum in pool) or is_said(value, turn.prose.masked, turn.told):
             continue
-        if alike and not is_computed(value, [datum for datum in pool if is_of_kind(value, datum.value)]):
+        if not alike or one in scaled_values(said, [datum for datum in pool if datum.value.unit is None]):
+            continue
+        if not is_computed(value, [datum for datum in pool if is_of_kind(value, datum.value)]):
             shown = turn.prose.text[value.start : value.end]
             against = f"{shown!r} has another unit than the result: {alike[0].place} = {alike[0].value.shown}"
             return Contradiction(*one.sentence.span, against)
@@ -125,7 +126,9 @@ def altered_sum(turn: Turn) -> Contradiction | None:
             continue
         near = [amount for amount in results if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
         near = [amount for amount in near if is_altered(value, value._replace(readings=(round(amount, 6),)))]
-        if len(near) == 1 and not follows(turn, value.start):
+        if len(near) != 1 or one in scaled_values(said, turn.returned_numbers):
+            continue
+        if not follows(turn, value.start):
             shown = turn.prose.text[value.start : value.end]
             return Contradiction(*one.sentence.span, f"{shown!r} is one digit off a sum or a mean: {near[0]:.10g}")
     return None

@@ -358,19 +358,26 @@ def _start(named: NamedRow) -> int:
     return named[0][0]
 
 
+_SMALL_WORDS = r"\W+(?:\w{1,4}\W+){0,2}"
+
+
 def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
+    words = name.split(" ")
     if _CYRILLIC.fullmatch(name):  # `Лесную` of `Лесная`
-        yield from (found.span() for found in re.finditer(rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)", text))
+        form = rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)" if name[:-2] in text else ""
+    elif name in text:
+        form = ""
+    elif len(words) > 1 and all(word.isalpha() and word in text for word in words):  # `paspoort voor een volwassene`
+        form = rf"(?<![\w-]){_SMALL_WORDS.join(words)}(?![\w-])"
+    elif len(name) >= _INFLECTED and name.isalpha() and name.endswith(("a", "e", "o")) and name[:-1] in text:
+        form = rf"(?<![\w-]){name[:-1]}[a-z]{{1,2}}(?![\w-])"  # `Statystykę` of `Statystyka`
+    else:
         return
-    if " " in name and name not in text and all(map(str.isalpha, name.split())):  # `paspoort voor een volwassene`
-        spaced = r"\W+(?:\w{1,4}\W+){0,2}".join(map(re.escape, name.split()))
-        yield from (found.span() for found in re.finditer(rf"(?<![\w-]){spaced}(?![\w-])", text))
+    if form:
+        yield from (found.span() for found in re.finditer(form, text))
         return
     inflected = len(name) >= _INFLECTED and name.isalpha()
-    if inflected and name.endswith(("a", "e", "o")) and name not in text:  # `Statystykę` of `Statystyka`
-        yield from (found.span() for found in re.finditer(rf"(?<![\w-]){name[:-1]}[a-z]{{1,2}}(?![\w-])", text))
-        return
     start = text.find(name)
     while start >= 0:
         end = start + len(name)
@@ -391,7 +398,16 @@ def clause_of(prose: Prose, row: Row, span: tuple[int, int], names: Sequence[tup
 
 
 def holds(text: str, word: str) -> bool:
-    return re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", text) is not None
+    """Return True if a text has a word or words, in any case, with no letter, digit or `_` beside them."""
+    text, word = text.lower(), word.lower()
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        beside = text[max(at - 1, 0) : at] + text[end : end + 1]
+        if not any(sign.isalnum() or sign == "_" for sign in beside):
+            return True
+        at = text.find(word, at + 1)
+    return False
 
 
 def lists(text: str, word: str) -> bool:
