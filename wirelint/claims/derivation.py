@@ -205,7 +205,15 @@ def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), 
         number = text.count("\n", 0, value.start) + 1
         bare = value.end - value.start == len(text.strip())
         words = words_in(line) | around
+        key = _KEY_BEFORE.search(text, max(value.start - _LONGEST_KEY, start), value.start)
+        if key is not None and value.unit is None:
+            value = value._replace(unit=unit_of_key(key[1]))
         yield Datum(value, words, place or f"line {number}", column or f"column {place_in_line}", bare)
+
+
+_KEY_BEFORE = re.compile(r"([^\W\d][\w.-]*) ?[=:] ?\Z")
+"""The name right before a number: `temp_c=6.5`, `Volume: 12`."""
+_LONGEST_KEY = 40
 
 
 def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:

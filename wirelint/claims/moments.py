@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from wirelint import lexicon
@@ -37,14 +37,19 @@ _DURATION = re.compile(r"\d{1,2}:\d\d(?::\d\d\b| ?(?:per |/|min\b))")
 _SECONDS = re.compile(r"\d\d:\d\d:(?!00)\d\d")
 _MAY_BE_DURATION = re.compile(rf"{_DURATION.pattern}|\d:\d\d(?! ?[ap]\.?m)")
 """`1:25` beside times with seconds: minutes and seconds between two of them."""
+_MINUTES = re.compile(r"(?<![\d:.-])(?:2[5-9]|[3-9]\d):[0-5]\d(?![\d:])")
+_ANY_DURATION = re.compile(rf"{_DURATION.pattern}|\d{{1,2}}:\d\d(?! ?[ap]\.?m)")
+"""`15:08` beside `58:41`, which is no time of day."""
 _FEW_CLOCKS, _FEW_DATES = 12, 2
 """Times of day and dates of results so few that another one takes the place of one of them. A date may be today's."""
 _MOST_MOMENTS = 32
 """Dates and times of a reply that are compared."""
 
 
-def form_of_durations(returned: Iterable[str]) -> re.Pattern[str]:
+def form_of_durations(returned: Sequence[str]) -> re.Pattern[str]:
     """Return the form of what looks like a time of day, but is a duration, beside some results."""
+    if any(map(_MINUTES.search, returned)):
+        return _ANY_DURATION
     return _MAY_BE_DURATION if any(map(_SECONDS.search, returned)) else _DURATION
 
 

@@ -14,6 +14,7 @@ from wirelint.claims.derivation import (
     equals,
     is_computed,
     is_of_kind,
+    is_percentage,
     is_said,
 )
 from wirelint.claims.evidence import Contradiction, Turn
@@ -107,7 +108,7 @@ def altered_sum(turn: Turn) -> Contradiction | None:
     for datum in turn.returned_numbers:
         columns.setdefault(datum.column, []).append(datum)
     results = [
-        amount
+        (amount, is_percentage(some[0].value))
         for column, some in columns.items()
         if column != "#" and 1 < len(some) < MOST_DATA
         for total in [sum(one.value.readings[0] for one in some)]
@@ -124,7 +125,8 @@ def altered_sum(turn: Turn) -> Contradiction | None:
             or is_said(value, turn.prose.masked, turn.told)
         ):
             continue
-        near = [amount for amount in results if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
+        alike = [amount for amount, is_share in results if is_share or not is_percentage(value)]
+        near = [amount for amount in alike if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
         near = [amount for amount in near if is_altered(value, value._replace(readings=(round(amount, 6),)))]
         if len(near) != 1 or one in scaled_values(said, turn.returned_numbers):
             continue

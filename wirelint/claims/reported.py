@@ -141,22 +141,27 @@ def reported_beside_lookups(
             continue
         if sentence.masked.rstrip("* ").endswith((":", "：")):
             continue  # the product follows
-        one = idle[0] if len(told & given) > 1 else next((one for one in idle if _names_act(one, done[0], told)), None)
+        one = (
+            idle[0]
+            if len(told & given) > 1
+            else next((one for one in idle if _names_act(one, done[0], told, told & given)), None)
+        )
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
 
 
-def _names_act(one: Ability, done: str, told: frozenset[str]) -> bool:
+def _names_act(one: Ability, done: str, told: frozenset[str], echo: frozenset[str]) -> bool:
     """Return True if a finished action has the verb of a tool's name, and its sentence a noun of it: "I've issued a refund"
-    of `issue_refund`, "la he apagado" of `apagar`.
+    of `issue_refund`, "la he apagado" of `apagar`. Of `place_order`, "I ordered" is both if it repeats the order.
     """
-    words = [particulars(word) for word in name_words(one.tool.name)]
+    words = [particulars(word) for word in name_words(one.tool.name) if word not in _OF_DOING or not echo]
     acts = particulars(" ".join(stem(word.lower()) for word in _WORD.findall(done))) | particulars(done)
     nouns = [word for word in words if word and word.isdisjoint(acts)]
     return len(nouns) < len([word for word in words if word]) and (not nouns or any(word <= told for word in nouns))
 
 
+_OF_DOING = frozenset(_PHRASES.words("of_doing"))
 _LOOKUPS = frozenset(
     verb for table in (*DONE, PAST, PARTICIPLE) for verb, kinds in table.items() if kinds <= {"search", "read"}
 )

@@ -57,6 +57,7 @@ _NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s"
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
 _LONGEST_CODE = 3
+_SHORT_KEY = 3
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
 
@@ -91,6 +92,7 @@ def wrong_clause(
             _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
             or _date_of_another(clause, table, given, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
+            or (None if by_key else _only_time_of_another(clause, table, given))
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause, turn.texts)
@@ -280,7 +282,11 @@ def is_beside_key(value: Value, key: str, text: str) -> bool:
     """Return True if a word of a key is near a value: `pulse 64`."""
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
     words = (word[:_ROOT] if word[:1] >= FIRST_UNSPACED else word for word in name_words(key))
-    return any(len(word) > 3 and word in near and unit_of(word) is None for word in words)
+    return any(
+        (word in near if len(word) > _SHORT_KEY else len(word) == _SHORT_KEY and holds(near, word))
+        for word in words
+        if unit_of(word) is None
+    )
 
 
 def _date_of_another(
@@ -330,7 +336,7 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
         return None
     if not strange[0].possible.isdisjoint(everywhere.minutes):
         return None
-    if form_of_durations(map(str, clause.row.cells.values())).match(clause.text, strange[0].start):
+    if form_of_durations([*map(str, clause.row.cells.values())]).match(clause.text, strange[0].start):
         return None
     before = clause.text[: strange[0].start]
     if _PHRASES["bound"].search(before) or _DEADLINE.search(before):
@@ -339,6 +345,18 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     as_it_is = len(told) > 1 or any(_told_times(prose, one) == times_of(one.row) for one in others)
     shown = clause.text[strange[0].start : strange[0].end]
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
+
+
+def _only_time_of_another(clause: Clause, table: Sequence[Row], given: GivenDates) -> str | None:
+    """Return why the only time of day in a clause is that of another row: "Mbeki is at 13:00", the time of Hargreaves."""
+    own, told = times_of(clause.row), list(clocks(clause.text))
+    if len(own) != 1 or len(told) != 1 or not told[0].possible.isdisjoint(own | given.minutes):
+        return None
+    if any(_PHRASES[key].search(clause.text) for key in ("relates", "negates")) or _DEADLINE.search(clause.text):
+        return None
+    home = next((row for row in table if times_of(row) == {told[0].minutes}), None)
+    shown = clause.text[told[0].start : told[0].end]
+    return f"the time {shown!r} belongs to another row: {home.place}" if home is not None else None
 
 
 _DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|prima delle|voor|przed|innan)\W{1,2}\Z")

@@ -148,7 +148,9 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     numbered = _by_number(objects) or [()] * len(objects)
     for one, own, place, number in zip(objects, words, places, numbered, strict=True):
         names = [*number, *(str(_name(key, one[key])) for key in naming)]
-        names += [base for name in names if (base := name.rpartition("/")[2]) != name and every_file[base] == 1]
+        names += [
+            base for name in names if (base := name.rpartition("/")[2]) not in ("", name) and every_file[base] == 1
+        ]
         several = first is not None and len(str(one[first]).split()) > 1
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and several)), one, place))
     return tuple(rows)
@@ -218,11 +220,15 @@ def _name(key: str, cell: Json) -> Json:
 
 def _is_naming(column: Sequence[Json]) -> bool:
     """Return True if no two cells of a column are equal, and all are short texts."""
-    texts = [one for one in column if isinstance(one, str) and 1 < len(one) <= _LONGEST_NAME and _NAMING.search(one)]
+    texts = [one for one in column if isinstance(one, str) and _is_text_of_name(one)]
     folded = [one.casefold().replace("_", " ") for one in texts]
     if 2 * sum(one.endswith("ed") or one in PARTICIPLES or one in states() for one in folded) > len(texts):
         return False  # events and states, which a sentence about other rows has too
     return len(texts) == len(column) == len({one.casefold() for one in texts})
+
+
+def _is_text_of_name(cell: str) -> bool:
+    return cell == "/" or (1 < len(cell) <= _LONGEST_NAME and _NAMING.search(cell) is not None)
 
 
 class Clause(NamedTuple):
@@ -363,6 +369,8 @@ _SMALL_WORDS = r"\W+(?:\w{1,4}\W+){0,2}"
 
 def places(text: str, name: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of a name as a whole word; a long one may have an ending: `Altandörren` of `altandörr`."""
+    if not name:
+        return
     words = name.split(" ")
     if _CYRILLIC.fullmatch(name):  # `Лесную` of `Лесная`
         form = rf"(?<!\w){name[:-2]}[а-яё]{{1,3}}(?!\w)" if name[:-2] in text else ""

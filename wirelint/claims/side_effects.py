@@ -77,7 +77,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
         and claim.kinds & _ACTS
         and stem(claim.verb) in map(stem, name_words(able.tool.name))
     )
-    if own and not (given or heads_text(text) or prose.fenced):
+    if own and not (given or ("send" not in claim.kinds and heads_text(text)) or prose.fenced):
         return Reach.SURE
     if shows_product(claim, prose):
         return Reach.NO

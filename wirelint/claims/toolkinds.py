@@ -107,7 +107,8 @@ def _is_source(parts: list[str], sentence: str) -> bool:
     """Return True if a tool without a known verb is named after what it returns: `order_status`, "Stock of an article"."""
     if _PHRASES["imperative"].match(sentence):
         return False
-    return parts[-1:] != [] and (parts[-1] in _SOURCES or _PHRASES["noun_of"].match(sentence) is not None)
+    named = {*parts[-1:], *(part for part in parts[:1] if part not in _NOUNS_TOO)}
+    return not named.isdisjoint(_SOURCES) or _PHRASES["noun_of"].match(sentence) is not None
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
