@@ -52,7 +52,7 @@ from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, NUMERALS, unit_of, values, whole_number, whole_numbers
+from wirelint.claims.values import LONGEST, NUMERALS, unit_of, values, whole_number
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -527,22 +527,27 @@ def altered_codes(turn: Turn) -> Contradiction | None:
 
 
 def failures_as_success(turn: Turn) -> Contradiction | None:
-    """Return a report that all went well, or one of the things, if the result lists failures: "all five files were
-    uploaded" or "I uploaded a.pdf" with `"failed": [{"file": "a.pdf", …}]`.
+    """Return a report that all went well, or one of the things, if some failed: "all five files were uploaded" or "I
+    uploaded a.pdf" with `"failed": [{"file": "a.pdf", …}]`, or if one of several calls failed to the end.
     """
     text = turn.prose.masked
-    failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])]
+    failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])] or _failed_calls(turn)
     if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
         return None
-    held = {int(one.value.readings[0]) for fact in failed for one in data(fact.result.text) if one.value.is_whole}
     named = {word for fact in failed for word in _failed_things(fact.result.text)}
+    is_whole = all(isinstance(decode_json(fact.result.text), dict) for fact in failed)  # no list of parts
     for sentence in statements(turn.prose):
-        acted = _PHRASES["acted"].search(sentence.masked)
-        in_all = pattern_of("all").search(sentence.masked)
-        done = (in_all and (acted or held & whole_numbers(sentence.masked))) or (
-            acted and any(holds(turn.prose.text[slice(*sentence.span)], word) for word in named)
-        )
-        if done and (not negates(sentence) or _OF_GROUNDING["no_fault"].search(sentence.masked)):
+        shown = turn.prose.text[slice(*sentence.span)]
+        if shown.startswith("|") or _ALL_THAT.search(shown):
+            continue
+        acted = _PHRASES["acted"].search(sentence.masked) or _OF_GROUNDING["done"].search(sentence.masked)
+        in_all = pattern_of("all").search(sentence.masked) and (acted or named)
+        one_of_them = acted and any(holds(shown, word) for word in named)
+        fault = _OF_GROUNDING["no_fault"].search(sentence.masked) if is_whole else None
+        # Not "no CRC errors", or "no errors of the parser"
+        plain = fault is not None and len(fault[0].split()) == _TWO_WORDS
+        without_fault = plain and fault is not None and _CLAUSE_ENDS.match(sentence.masked, fault.end())
+        if without_fault or ((in_all or one_of_them) and not negates(sentence)):
             return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")
     return None
 
@@ -550,6 +555,18 @@ def failures_as_success(turn: Turn) -> Contradiction | None:
 _FAILED_SOME = re.compile(
     r"(?i)\"(?:failed|failures|errors|rejected|not_(?:sent|uploaded|processed))\"\s*:\s*(?:\[\s*[\"{]|[1-9])"
 )
+
+
+def _failed_calls(turn: Turn) -> list[Fact]:
+    """Return the last calls of acting tools that succeeded before and then failed."""
+    last = {fact.able.tool.name: fact for fact in turn.known if fact.able.kinds - {"search", "read", "run"}}
+    succeeded = {fact.able.tool.name for fact in turn.good}
+    return [fact for name, fact in last.items() if fact.outcome.error and name in succeeded and not fact.able.shell]
+
+
+_TWO_WORDS = 2
+_CLAUSE_ENDS = re.compile(r"\W*\Z|[,;:.!]")
+_ALL_THAT = re.compile(r"(?i)\b(?:all|alles|tout|todo|tutto) (?:that|I|we|you|was|ce|lo que|quello)\b")
 
 
 def _failed_things(text: str) -> Iterator[str]:

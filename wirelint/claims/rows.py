@@ -254,8 +254,16 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
             continue  # "38 minutes more than the scooter, but only €2.30": what follows is about the first row
         first = found[0][1].key_of(found[0][2])
         found = [one for one in found if one_row or one[1].key_of(one[2]) in (None, first)]
-        for piece, inside in [(part, found)] if one_row else _stretches(prose.text, part, found):
+        for piece, inside in (
+            [(_of_one_subject(prose.text, part, found), found)] if one_row else _stretches(prose.text, part, found)
+        ):
             yield clause_of(prose, inside[0][1], piece, [span for span, _, _ in inside])
+
+
+def _of_one_subject(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> tuple[int, int]:
+    """Return a clause up to another subject in it: "saithe has plenty, and ling is untouched at 900 kg"."""
+    other = _PHRASES["other_subject"].search(text, found[-1][0][1], part[1])
+    return part[0], other.start() if other is not None else part[1]
 
 
 _COMPARED = re.compile(
