@@ -256,21 +256,26 @@ def earlier_value(turn: Turn) -> Contradiction | None:
 
 def _earlier_number(turn: Turn) -> Contradiction | None:
     """Return a number of an earlier result of a call, in place of that of its latest one: "it weighs 29.4 kg"."""
-    told = without_moments(turn.prose.masked)
-    for before, now in _repeated(turn) if told else ():
+    told = without_moments(turn.prose.masked)[:_MOST_MOMENTS]
+    old_only = [one for one in told if not derived_from(one, turn.returned_numbers)]
+    for before, now in itertools.islice(_repeated(turn), _MOST_REPEATED) if old_only else ():
         latest = {(one.place, one.column): one for one in data(now)}
         for old in data(before):
             new = latest.get((old.place, old.column))
             if new is None or equals(old.value, new.value) or (old.value.is_whole and old.value.unit is None):
                 continue
-            at = next((one for one in told if one.step <= old.value.step and equals(one, old.value)), None)
-            if at is None or any(equals(one, new.value) for one in told) or derived_from(at, turn.returned_numbers):
+            at = next((one for one in old_only if one.step <= old.value.step and equals(one, old.value)), None)
+            if at is None or any(equals(one, new.value) for one in told):
                 continue
             sentence = next((one for one in statements(turn.prose) if one.start <= at.start < one.end), None)
             if sentence is not None and not is_said(at, turn.prose.masked, [turn.order]):
                 against = f"{old.value.shown!r} is of an earlier result: {new.place} = {new.value.shown}"
                 return Contradiction(*sentence.span, against)
     return None
+
+
+_MOST_REPEATED = 16
+"""Earlier calls that are compared with their repetition."""
 
 
 def _changes(turn: Turn) -> Iterator[tuple[str, str, str]]:

@@ -276,15 +276,19 @@ _COMPARED = re.compile(
 def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the text behind each name, up to the next one."""
     for part, whole in parts:
-        # "due date", and not "date" in it
-        found = [one for one in whole if not any(_is_within(one[0], other[0]) for other in whole)]
+        found = list(_outermost(whole))
         ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
         for ((_, start), row, _), end in zip(found, ends, strict=True):
             yield clause_of(prose, row, (start, max(start, end)), ())
 
 
-def _is_within(span: tuple[int, int], other: tuple[int, int]) -> bool:
-    return span != other and other[0] <= span[0] and span[1] <= other[1]
+def _outermost(named: Sequence[NamedRow]) -> Iterator[NamedRow]:
+    """Yield the names that are in no longer one: of "due date" not "date"."""
+    reached, last = -1, (-1, -1)
+    for one in sorted(named, key=lambda one: (one[0][0], -one[0][1])):
+        if one[0][1] > reached or one[0] == last:
+            yield one
+            reached, last = one[0][1], one[0]
 
 
 def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
