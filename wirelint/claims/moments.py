@@ -257,6 +257,8 @@ def earlier_value(turn: Turn) -> Contradiction | None:
 def _earlier_number(turn: Turn) -> Contradiction | None:
     """Return a number of an earlier result of a call, in place of that of its latest one: "it weighs 29.4 kg"."""
     told = without_moments(turn.prose.masked)[:_MOST_MOMENTS]
+    if not told or len(turn.returned_numbers) >= MOST_DATA:
+        return None
     old_only = [one for one in told if not derived_from(one, turn.returned_numbers)]
     for before, now in itertools.islice(_repeated(turn), _MOST_REPEATED) if old_only else ():
         latest = {(one.place, one.column): one for one in data(now)}
