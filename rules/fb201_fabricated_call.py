@@ -93,7 +93,13 @@ class FabricatedCall(Rule):
         used = tools_used(request)
         if not used or evidence.was_summarised(request):
             return
-        results = [result.text for message in request.turn for result in message.results]
+        lookups = {one.tool.name for one in used if one.kinds and one.kinds <= {"search", "read"} and not one.shell}
+        # What a tool has read may be about anything.
+        results = [
+            one.result.text
+            for one in evidence.ran(tuple(request.turn))
+            if one.result is not None and (one.call is None or one.call.name not in lookups)
+        ]
         for choice in answers:
             unbacked = _unbacked(request, choice, used)
             told = (one for one in unbacked if not any(reports(text, one[1].kinds) for text in results))

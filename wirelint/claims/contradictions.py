@@ -42,7 +42,6 @@ from wirelint.claims.grounding import (
 from wirelint.claims.listings import added_names, added_rows, wrong_cells
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
-    altered_sum,
     wrong_currency,
     wrong_unit,
     wrong_version,
@@ -634,7 +633,7 @@ def contradictions(
         checks += [
             error_as_answer,
             value_for_null,
-            *[wrong_value, wrong_unit, wrong_currency, altered_sum] * numbers,
+            *[wrong_value, wrong_unit, wrong_currency] * numbers,
             *[wrong_cells, wrong_value_of_row, added_names] * readable,
             opposite_states,
             earlier_value,

@@ -10,17 +10,13 @@ from wirelint.claims.derivation import (
     MONEY,
     MOST_DATA,
     Datum,
-    derived_from,
     equals,
     is_computed,
     is_of_kind,
-    is_percentage,
     is_said,
 )
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import (
-    follows,
-    is_altered,
     scaled_values,
     stated,
     statements,
@@ -81,17 +77,16 @@ def wrong_currency(turn: Turn) -> Contradiction | None:
     return None
 
 
-_ABOUT_SAME = 0.01
-"""Share of a sum up to which another number is a round one for it."""
-
-
 def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[float, str]]:
     """Yield the numbers of a document with the dimension of the currency that their object, or one around it, names."""
     if isinstance(document, dict):
         cells = (unit_of(cell) for cell in document.values() if isinstance(cell, str) and len(cell) == len("EUR"))
         own = {unit.dimension for unit in cells if unit is not None and unit.dimension in MONEY}
         currency = own.pop() if len(own) == 1 else "" if own else currency
-    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
+    pairs = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    inner = (one for key, one in pairs if _RATE.search(str(key)) is None)
     for one in inner if depth < DEEPEST else ():
         if isinstance(one, (int, float, str)) and _AMOUNT.fullmatch(str(one)):
             yield float(one), currency
@@ -99,41 +94,9 @@ def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[
             yield from _with_currency(one, currency, depth + 1)
 
 
+_RATE = re.compile(r"(?i)rate|kurs|taux|cambio|koers|fx")
+"""A key whose number is in two currencies: "192.8 yen to the pound"."""
 _AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
-
-
-def altered_sum(turn: Turn) -> Contradiction | None:
-    """Return a number that is the sum or the mean of a column but for one digit: 4,373.65 where it is 4,773.65."""
-    columns: dict[str, list[Datum]] = {}
-    for datum in turn.returned_numbers:
-        columns.setdefault(datum.column, []).append(datum)
-    results = [
-        (amount, is_percentage(some[0].value))
-        for column, some in columns.items()
-        if column != "#" and 1 < len(some) < MOST_DATA
-        for total in [sum(one.value.readings[0] for one in some)]
-        for amount in (total, total / len(some))
-    ]
-    said = stated(turn.prose) if results else []
-    scaled = scaled_values(said, turn.returned_numbers)
-    for one in said:
-        value = one.value
-        if (
-            one in scaled
-            or _is_small(value)
-            or derived_from(value, turn.numbers)
-            or is_said(value, turn.prose.masked, turn.told)
-        ):
-            continue
-        alike = [amount for amount, is_share in results if is_share or not is_percentage(value)]
-        near = [amount for amount in alike if abs(value.readings[0] - amount) > _ABOUT_SAME * abs(amount)]
-        near = [amount for amount in near if is_altered(value, value._replace(readings=(round(amount, 6),)))]
-        if len(near) != 1 or one in scaled_values(said, turn.returned_numbers):
-            continue
-        if not follows(turn, value.start):
-            shown = turn.prose.text[value.start : value.end]
-            return Contradiction(*one.sentence.span, f"{shown!r} is one digit off a sum or a mean: {near[0]:.10g}")
-    return None
 
 
 def _is_small(value: Value) -> bool:

@@ -49,8 +49,8 @@ _PHRASES = lexicon.Phrases("grounding")
 _LONGEST_WORD = 30
 _TELLING = 10
 """Whole numbers from which on this holds in a table with one column of numbers."""
-_ALIKE = 8
-"""Factor between two numbers in one unit of which one may be the other with wrong digits."""
+_ALIKE, _ALIKE_BARE = 8, 2
+"""Factor between two numbers in one unit, or of which one has none, of which one may be the other with wrong digits."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s")
@@ -153,7 +153,10 @@ def _value_of_another(
         # The value of another row with the word of its key has hardly been computed: "8.5 in Maths"
         labelled = {one.column for one in lacking if is_beside_key(value, one.column, clause.text)} & columns
         beside = [as_datum(other) for other in stated if other is not value]
-        follows_from_row = derived_from(value, own) if labelled else _is_of_row(value, own, beside, asked)
+        if labelled:  # "4 above the minimum" of 14, which the clause tells
+            follows_from_row = bool(derived_from(value, own)) or _is_left(value, own, beside)
+        else:
+            follows_from_row = _is_of_row(value, own, beside, asked)
         if follows_from_row or is_said(value, clause.text, texts):
             continue
         shown = clause.text[value.start : value.end]
@@ -190,9 +193,13 @@ def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum
 
 def _is_no_amount(value: Value, text: str) -> bool:
     """Return True for a number that a row need not have: a range, a bound, a price for a unit, or one set apart."""
-    if value.ranges or is_per_unit(value, text) or is_bound(value, text):
+    if value.ranges or is_per_unit(value, text) or is_bound(value, text) or _TO_NAME.match(text, value.end):
         return True
     return _PHRASES["apart"].match(text, value.end) is not None
+
+
+_TO_NAME = re.compile(r"\s?(?:to|bis|à|a|do|-|–)\s{2}")
+"""The middle of a range whose end names the row, and is blank: "from 30K to 40K"."""
 
 
 def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], asked: Sequence[Datum]) -> bool:
@@ -273,8 +280,10 @@ def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
     )
     if both or amount:
         one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
-        alike = is_of_kind(value, datum.value) or value.unit is None or datum.value.unit is None
-        return alike and one < _ALIKE * other < _ALIKE**2 * one
+        if is_of_kind(value, datum.value):
+            return one < _ALIKE * other < _ALIKE**2 * one
+        bare = value.unit is None or datum.value.unit is None
+        return bare and one < _ALIKE_BARE * other < _ALIKE_BARE**2 * one
     return is_beside_key(value, datum.column, text)
 
 
@@ -339,7 +348,7 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     if form_of_durations([*map(str, clause.row.cells.values())]).match(clause.text, strange[0].start):
         return None
     before = clause.text[: strange[0].start]
-    if _PHRASES["bound"].search(before) or _DEADLINE.search(before):
+    if _PHRASES["bound"].search(before) or _DEADLINE.search(before) or _IN_PLACE.match(clause.text, strange[0].end):
         return None
     others = (one for one in clauses if one.row is not clause.row and times_of(one.row))
     as_it_is = len(told) > 1 or any(_told_times(prose, one) == times_of(one.row) for one in others)
@@ -359,6 +368,8 @@ def _only_time_of_another(clause: Clause, table: Sequence[Row], given: GivenDate
     return f"the time {shown!r} belongs to another row: {home.place}" if home is not None else None
 
 
+_IN_PLACE = re.compile(r" \(?[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}")
+"""The place of a time of day, which may be in another zone: `03:00 Denver`."""
 _DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|prima delle|voor|przed|innan)\W{1,2}\Z")
 """What makes a time a deadline, which may be computed: "the next update is due by 16:50"."""
 
