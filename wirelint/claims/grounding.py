@@ -143,14 +143,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
-    possible = [
-        datum
-        for datum in own
-        # The 1 of `1 USD = 0.92 EUR` says nothing.
-        if datum.column != "#"
-        and _PHRASES["names_only"].search(datum.column) is None
-        and datum.value.readings != (1.0,)
-    ]
+    possible = [datum for datum in own if _is_telling(datum)]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return None
@@ -168,14 +161,12 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        altered = is_altered(one.value, replaced.value)
-        if _PHRASES["adjusted"].search(one.sentence.masked) and not altered:
-            continue
-        if _is_of_two(one, said) or (
-            _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
-            if altered
-            else _is_from_steps(turn, one, replaced, said, own)
-        ):
+        if is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
+            computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
+        else:
+            adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
+            computed = adjusted or _is_from_steps(turn, one, replaced, said, own)
+        if computed or _is_of_two(one, said):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = taken is not None and one.value.unit is not None
@@ -185,6 +176,12 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_telling(datum: Datum) -> bool:
+    """Return True unless a datum is a length, an id, or a 1, as of `1 USD = 0.92 EUR`."""
+    named = datum.column == "#" or _PHRASES["names_only"].search(datum.column) is not None
+    return not named and datum.value.readings != (1.0,)
 
 
 def _is_from_told(value: Value, told: Sequence[Value]) -> bool:

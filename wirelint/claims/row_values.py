@@ -142,10 +142,9 @@ def _value_of_another(
     for value in stated[:1] if sole else stated:
         if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
             continue  # a recipe for three times as many, or the next thing
-        if value in elsewhere and not value.ranges and not is_bound(value, clause.text):
-            datum = elsewhere[value]
-            if any(mine.column == datum.column for mine in own):
-                return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
+        datum = elsewhere.get(value) if not (value.ranges or is_bound(value, clause.text)) else None
+        if datum is not None and any(mine.column == datum.column for mine in own):
+            return f"{clause.text[value.start : value.end]!r} belongs to another row: {datum.place}"
         if _is_no_amount(value, clause.text) or not portions.isdisjoint(_ratios([value], own)):
             continue
         lacking = [datum for datum in own if not any(equals(other, datum.value) for other in stated)]
@@ -153,16 +152,14 @@ def _value_of_another(
         # The value of another row with the word of its key has hardly been computed: "8.5 in Maths"
         labelled = {one.column for one in lacking if is_beside_key(value, one.column, clause.text)} & columns
         beside = [as_datum(other) for other in stated if other is not value]
-        if labelled:  # "4 above the minimum" of 14, which the clause tells
-            follows_from_row = bool(derived_from(value, own)) or _is_left(value, own, beside)
-        else:
-            follows_from_row = _is_of_row(value, own, beside, asked)
-        if follows_from_row or is_said(value, clause.text, texts):
+        # "4 above the minimum" of 14, which the clause tells
+        told = derived_from(value, own) or _is_left(value, own, beside)
+        if told or (not labelled and _is_of_row(value, own, beside, asked)) or is_said(value, clause.text, texts):
             continue
         shown = clause.text[value.start : value.end]
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
-        if not telling and abs(value.readings[0]) >= _TELLING and _are_one_column([*own, *others]):
-            telling = all(other is value or is_said(other, clause.text, texts) for other in stated)
+        if not telling and _are_one_column([*own, *others]):
+            telling = _is_only_unsaid(value, stated, clause.text, texts)
         if columns and not related:
             same = (datum for datum in lacking if datum.column in columns)
             mine = next((datum for datum in same if telling or is_beside_key(value, datum.column, clause.text)), None)
@@ -172,15 +169,34 @@ def _value_of_another(
             continue
         if _is_computed_in_any_unit(value, own, [[*pool, *asked]] if sole else list(_columns_of(own, pool))):
             continue
-        named = {column for column, form in forms if form == _form(value, clause.text)}
-        likely = [one for one in lacking if one.column in named or is_altered(value, one.value)]
-        meant = [one for one in lacking if one in likely or _is_meant(value, one, clause.text, sole=sole)]
-        untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
-        if meant and (len({datum.value for datum in meant}) == 1 or meant == untold):
+        meant = _meant(value, clause, own, lacking, forms, sole=sole)
+        if meant is not None:
             in_table = turn.prose.text.startswith("|", clause.start)  # whose cells are retold, and seldom computed
             if in_table or not follows(turn, clause.start + value.start):
-                return f"{shown!r} is in no result: {meant[0].place} = {meant[0].value.readings[0]:g}"
+                return f"{shown!r} is in no result: {meant.place} = {meant.value.readings[0]:g}"
     return None
+
+
+def _is_only_unsaid(value: Value, stated: Sequence[Value], shown: str, texts: Sequence[str]) -> bool:
+    """Return True if a number of two digits is the only one of a clause that no text has."""
+    return abs(value.readings[0]) >= _TELLING and all(one is value or is_said(one, shown, texts) for one in stated)
+
+
+def _meant(
+    value: Value,
+    clause: Clause,
+    own: Sequence[Datum],
+    lacking: Sequence[Datum],
+    forms: Set[tuple[str, str]],
+    *,
+    sole: bool,
+) -> Datum | None:
+    """Return the datum of a row that a value stands for; None if none or several may be. `lacking`: the untold ones."""
+    named = {column for column, form in forms if form == _form(value, clause.text)}
+    likely = [one for one in lacking if one.column in named or is_altered(value, one.value)]
+    meant = [one for one in lacking if one in likely or _is_meant(value, one, clause.text, sole=sole)]
+    untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
+    return meant[0] if meant and (len({datum.value for datum in meant}) == 1 or meant == untold) else None
 
 
 def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum]:
