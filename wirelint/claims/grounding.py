@@ -143,7 +143,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
-    possible = [datum for datum in own if _is_telling(datum)]
+    possible = [datum for datum in own if _is_amount(datum)]
     left = [datum for datum in possible if not any(equals(value, datum.value) for value in written)] if free else []
     if not left:
         return None
@@ -178,7 +178,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     return None
 
 
-def _is_telling(datum: Datum) -> bool:
+def _is_amount(datum: Datum) -> bool:
     """Return True unless a datum is a length, an id, or a 1, as of `1 USD = 0.92 EUR`."""
     named = datum.column == "#" or _PHRASES["names_only"].search(datum.column) is not None
     return not named and datum.value.readings != (1.0,)

@@ -27,6 +27,7 @@ _ACTS: frozenset[Kind] = frozenset({"send", "book", "delete", "control", "run"})
 
 
 _SORTED = re.compile(r"\bby \w+|alphabetically")
+"""What the model orders by itself: "I ordered them by width"."""
 
 
 class Reach(IntEnum):
