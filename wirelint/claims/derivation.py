@@ -446,7 +446,7 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 
 
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
-    """Return the ratio of a value to a datum of its kind, or without a unit, if it is a simple fraction, else None.
+    """Return the ratio of two numbers in units of one kind, or of which the second has none, if it is a simple fraction.
 
     It is 3/2 in a recipe for six people instead of four. `largest`: the largest denominator. Rounding is allowed for.
     """
@@ -575,25 +575,30 @@ def days_apart(one: Date, other: Date) -> int | None:
         return None
 
 
-def follows_from_clocks(clock: Clock, known: Iterable[Clock], told: Sequence[str], results: Sequence[str]) -> bool:
-    """Return True if a time of day is one of `known`, in another time zone, rounded, or some minutes or hours away.
+def minutes_given(told: Sequence[str], results: Sequence[str]) -> frozenset[float]:
+    """Return the numbers of minutes that texts may put between two times of day, and those of hours, as minutes too.
 
-    The texts give the number of minutes or hours, and name time zones. A number of the results without a unit is no
-    number of hours.
+    A number of the results without a unit is no number of hours.
     """
-    known = list(itertools.islice(known, MOST_DATA))
-    zones = any(_PHRASES["zone"].search(text) for texts in (told, results) for text in texts)
     given = [value for text in told for value in values(text) if value.readings[0] <= _DAY]
     returned = [datum.value for text in results for datum in data(text) if datum.value.readings[0] <= _DAY]
-    counts = {value.readings[0] for value in (*given, *returned)}
-    if not counts.isdisjoint((clock.minutes / 60, clock.minutes / 60 - 12)):
+    hours = (*given, *(one for one in returned if one.unit is not None))
+    return frozenset([value.readings[0] for value in (*given, *returned)] + [one.readings[0] * 60 for one in hours])
+
+
+def follows_from_clocks(clock: Clock, known: Iterable[Clock], given: frozenset[float], *, zones: bool) -> bool:
+    """Return True if a time of day is one of `known`, in another time zone, rounded, or some minutes or hours away.
+
+    `given`: those of `minutes_given`. `zones`: a time zone is named.
+    """
+    known = list(itertools.islice(known, MOST_DATA))
+    if not given.isdisjoint((clock.minutes / 60, clock.minutes / 60 - 12)):
         return True  # "at 10"
-    counts |= {value.readings[0] * 60 for value in (*given, *(one for one in returned if one.unit is not None))}
     for other in known:
         apart = abs(clock.minutes - other.minutes)
         apart = min(apart, _DAY - apart) if apart <= _DAY else apart
         other_half = apart == _DAY // 2 and not (clock.exact and other.exact)
-        if apart == 0 or other_half or apart in counts or (zones and apart % _QUARTER == 0):
+        if apart == 0 or other_half or apart in given or (zones and apart % _QUARTER == 0):
             return True
         if apart < _ROUNDED and clock.minutes % _ROUNDED == 0:
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -19,6 +20,7 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_last_day,
     is_said,
+    minutes_given,
 )
 from wirelint.claims.evidence import Contradiction, Turn, ran
 from wirelint.claims.grounding import particulars, statements
@@ -59,6 +61,13 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     known = [clock for text in texts for clock in clocks(text)]
     given = GivenDates(texts)
 
+    @functools.cache
+    def minutes() -> frozenset[float]:
+        return minutes_given(turn.told, turn.results)
+
+    def is_given(clock: Clock) -> bool:
+        return follows_from_clocks(clock, known, minutes(), zones=given.spans.zones)
+
     def follows(date: Date) -> bool:
         if relative or given.are_too_many or follows_from_dates(date, given.dates, given.spans):
             return True
@@ -68,9 +77,7 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     is_dated = any(next(dates(text), None) is not None for text in turn.sent)
     relative = RELATIVE.search(turn.order) is not None and not is_dated
     return (
-        _displaced(
-            turn, "time", clocks, lambda clock: follows_from_clocks(clock, known, turn.told, turn.results), _FEW_CLOCKS
-        )
+        _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS)
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
         or (None if relative or given.are_too_many else _in_place_of_only(turn, given) or _of_other_day(turn, given))
     )

@@ -94,7 +94,7 @@ def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[
             yield from _with_currency(one, currency, depth + 1)
 
 
-_RATE = re.compile(r"(?i)rate|kurs|taux|cambio|koers|fx")
+_RATE = re.compile(r"(?i)(?<![a-z])(?:rate|kurs|taux|cambio|koers|fx)")
 """A key whose number is in two currencies: "192.8 yen to the pound"."""
 _AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 

@@ -105,7 +105,7 @@ def wrong_clause(
 
 
 def _ratios(told: Iterable[Value], own: Sequence[Datum]) -> set[Fraction]:
-    """Return the simple ratios of values to those of a row, but for 1, of values that are not of the row as they are."""
+    """Return the simple ratios to numbers of a row, of the values that the row does not have themselves; never 1."""
     other = (one for one in told if not derived_from(one, own))
     ratios = (simple_ratio(one, mine.value, _SMALL_RATIO) for one in other for mine in own)
     return {ratio for ratio in ratios if ratio is not None and ratio != 1}
