@@ -371,8 +371,6 @@ class Turn:
         self.good = [fact for fact in known if not fact.outcome.error]
         self.returned = [fact.result.text for fact in self.good]
         self.sent = [fact.arguments for fact in known]
-        self.following: frozenset[int] | None = None
-        """Offsets of the numbers that follow from others of the conversation; `grounding.follows` computes them once."""
 
     @cached_property
     def sentences(self) -> list[Sentence]:

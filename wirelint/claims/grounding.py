@@ -161,6 +161,8 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
+        if not is_altered(one.value, replaced.value) and len(pool) > 8:
+            continue
         if is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
             computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
         else:
@@ -273,23 +275,6 @@ def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]
             readings = (one.value._replace(readings=(reading,)) for reading in one.value.readings)
             steps += [(one, as_datum(value)) for value in readings]
     return steps
-
-
-def follows(turn: Turn, at: int) -> bool:
-    """Return True if the number at an offset of the reply follows from others of the conversation, in up to three steps."""
-    if turn.following is None:
-        turn.following = _following(turn)
-    return at in turn.following
-
-
-def _following(turn: Turn) -> frozenset[int]:
-    told = without_moments(turn.prose.masked)[: 2 * MOST_STATED]
-    homes = [next((one for one in turn.prose.sentences if one.start <= value.start < one.end), None) for value in told]
-    said = [Stated(value, home, frozenset()) for value, home in zip(told, homes, strict=True) if home is not None]
-    sent = [datum for text in turn.sent for datum in data(text)]
-    pool = [*turn.numbers, *sent, *(as_datum(value) for value in values(turn.order))][:MOST_DATA]
-    steps = [one for one, _ in _steps(said, pool, _given_rates(turn))]
-    return frozenset(one.value.start for one in said if one in steps or _is_of_two(one, said))
 
 
 def is_interval(value: Value, texts: Iterable[str]) -> bool:

@@ -18,7 +18,6 @@ from wirelint.claims.derivation import (
     amount_for,
     as_datum,
     data,
-    days_apart,
     derived_from,
     equals,
     follows_from_dates,
@@ -28,12 +27,9 @@ from wirelint.claims.derivation import (
     is_percentage,
     is_said,
     simple_ratio,
-    spans_of,
 )
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import (
-    follows,
-    is_altered,
     is_bound,
     is_interval,
     is_per_unit,
@@ -49,8 +45,6 @@ _PHRASES = lexicon.Phrases("grounding")
 _LONGEST_WORD = 30
 _TELLING = 10
 """Whole numbers from which on this holds in a table with one column of numbers."""
-_ALIKE, _ALIKE_BARE = 8, 2
-"""Factor between two numbers in one unit, or of which one has none, of which one may be the other with wrong digits."""
 _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 """The pointer of a row: `/items/3` of `/items/3/price`."""
 _NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s")
@@ -78,19 +72,12 @@ def wrong_clause(
     others = (other for other in turn.results if other != text)
     asked = [*(as_datum(value) for value in values(turn.order)), *(datum for other in others for datum in data(other))]
     elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
-    forms = {  # what follows the values of a column: `件` of `有 38 件`
-        (datum.column, form)
-        for clause in clauses
-        for value in without_moments(clause.text)
-        if (form := _form(value, clause.text))
-        for datum in derived_from(value, own_data(clause.row, text))
-    }
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), own_data(clause.row, text)))
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
         against = (
-            _value_of_another(turn, clause, text, asked, elsewhere, portions, forms)
-            or _date_of_another(clause, table, given, everywhere, by_key=by_key)
+            _value_of_another(clause, text, asked, elsewhere, portions)
+            or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
             or (None if by_key else _only_time_of_another(clause, table, given))
             or word_of_another(clause, table, clauses)
@@ -116,18 +103,15 @@ _SMALL_RATIO = 4
 
 
 def _value_of_another(
-    turn: Turn,
     clause: Clause,
     text: str,
     asked: Sequence[Datum],
     texts: Sequence[str],
     portions: Set[Fraction],
-    forms: Set[tuple[str, str]],
 ) -> str | None:
     """Return why a value of a clause is not of its row.
 
     `asked`: the values of the user's message and of other results. `portions`: ratios that several rows have.
-    `forms`: those of the columns, in the clauses of all rows.
     """
     stated = without_moments(clause.text)
     pool = data(text) if stated else ()
@@ -156,7 +140,6 @@ def _value_of_another(
         told = derived_from(value, own) or _is_left(value, own, beside)
         if told or (not labelled and _is_of_row(value, own, beside, asked)) or is_said(value, clause.text, texts):
             continue
-        shown = clause.text[value.start : value.end]
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
         if not telling and _are_one_column([*own, *others]):
             telling = _is_only_unsaid(value, stated, clause.text, texts)
@@ -164,39 +147,14 @@ def _value_of_another(
             same = (datum for datum in lacking if datum.column in columns)
             mine = next((datum for datum in same if telling or is_beside_key(value, datum.column, clause.text)), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
+                shown = clause.text[value.start : value.end]
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
-        if columns or derived_from(value, pool) or (sole and derived_from(value, asked)):
-            continue
-        if _is_computed_in_any_unit(value, own, [[*pool, *asked]] if sole else list(_columns_of(own, pool))):
-            continue
-        meant = _meant(value, clause, own, lacking, forms, sole=sole)
-        if meant is not None:
-            in_table = turn.prose.text.startswith("|", clause.start)  # whose cells are retold, and seldom computed
-            if in_table or not follows(turn, clause.start + value.start):
-                return f"{shown!r} is in no result: {meant.place} = {meant.value.readings[0]:g}"
     return None
 
 
 def _is_only_unsaid(value: Value, stated: Sequence[Value], shown: str, texts: Sequence[str]) -> bool:
     """Return True if a number of two digits is the only one of a clause that no text has."""
     return abs(value.readings[0]) >= _TELLING and all(one is value or is_said(one, shown, texts) for one in stated)
-
-
-def _meant(
-    value: Value,
-    clause: Clause,
-    own: Sequence[Datum],
-    lacking: Sequence[Datum],
-    forms: Set[tuple[str, str]],
-    *,
-    sole: bool,
-) -> Datum | None:
-    """Return the datum of a row that a value stands for; None if none or several may be. `lacking`: the untold ones."""
-    named = {column for column, form in forms if form == _form(value, clause.text)}
-    likely = [one for one in lacking if one.column in named or is_altered(value, one.value)]
-    meant = [one for one in lacking if one in likely or _is_meant(value, one, clause.text, sole=sole)]
-    untold = [one for one in own if one.value.unit is not None and one.value.unit == value.unit]
-    return meant[0] if meant and (len({datum.value for datum in meant}) == 1 or meant == untold) else None
 
 
 def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum]:
@@ -225,20 +183,8 @@ def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], aske
     return is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
 
 
-def _is_computed_in_any_unit(value: Value, own: Sequence[Datum], columns: Sequence[Sequence[Datum]]) -> bool:
-    """Return True if a value is computed from one of some columns. Its unit may be in an unknown language: `кВт·год`."""
-    units = {value.unit} if value.unit is not None else {None, *(one.value.unit for one in own)}
-    return any(is_computed(value._replace(unit=unit), known) for known in columns for unit in units)
-
-
 def _are_one_column(some: Sequence[Datum]) -> bool:
     return len({one.column for one in some} - {"#"}) == 1
-
-
-def _columns_of(own: Sequence[Datum], pool: Sequence[Datum]) -> Iterator[list[Datum]]:
-    """Yield the data of each column of a row: a value of the row may be a share or a difference in one of them."""
-    for column in {datum.column for datum in own}:
-        yield [datum for datum in pool if datum.column == column]
 
 
 def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
@@ -247,16 +193,6 @@ def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
 
 
 _MULTIPLE = 13
-
-
-def _form(value: Value, text: str) -> str:
-    """Return the letters right behind a number without a unit; empty if there is none."""
-    behind = text[value.end : value.end + _FORM].strip() if value.unit is None else ""
-    return behind if behind[:1].isalpha() else ""
-
-
-_FORM = 3
-"""Characters behind a number that are compared."""
 
 
 def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
@@ -284,25 +220,6 @@ def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool
     return any(same(goal, abs(amount - term), step) for amount in mine for term in terms)
 
 
-def _is_meant(value: Value, datum: Datum, text: str, *, sole: bool) -> bool:
-    """Return True if a value has the unit of a datum or a word of its key beside it. `sole`: the clause names the key."""
-    if value.unit is not None and value.unit.dimension == "time" and value.unit.name != "ms":
-        return False  # a time of day, or the days between two dates
-    both = value.unit is not None and datum.value.unit is not None
-    amount = (
-        not value.is_whole
-        and len(value.readings) == 1
-        and (sole or (value.unit is not None and not datum.value.is_whole))
-    )
-    if both or amount:
-        one, other = abs(next(iter(value.amounts()))), abs(next(iter(datum.value.amounts())))
-        if is_of_kind(value, datum.value):
-            return one < _ALIKE * other < _ALIKE**2 * one
-        bare = value.unit is None or datum.value.unit is None
-        return bare and one < _ALIKE_BARE * other < _ALIKE_BARE**2 * one
-    return is_beside_key(value, datum.column, text)
-
-
 def is_beside_key(value: Value, key: str, text: str) -> bool:
     """Return True if a word of a key is near a value: `pulse 64`."""
     near = text[max(value.start - _KEY_NEAR, 0) : value.end + _KEY_NEAR].casefold()
@@ -315,34 +232,38 @@ def is_beside_key(value: Value, key: str, text: str) -> bool:
 
 
 def _date_of_another(
-    clause: Clause, table: Sequence[Row], given: GivenDates, everywhere: GivenDates, *, by_key: bool
+    prose: Prose, clause: Clause, table: Sequence[Row], everywhere: GivenDates, *, by_key: bool
 ) -> str | None:
-    """Return why a date of a clause contradicts its row.
-
-    `given`: the dates from which it may follow; `everywhere`: those of the conversation. A date right behind a key,
-    "ends on 31 July", is that of the key and follows from no other.
+    """Return why a date of a clause contradicts its row: it is that of another row or, in place of the date of a key,
+    follows from nothing. `everywhere`: the dates of the conversation.
     """
-    own = [(key, date) for key, cell in clause.row.cells.items() if isinstance(cell, str) for date in dates(cell)]
-    stated = list(dates(clause.text)) if own else []
-    for date in stated:
-        if any(date.agrees(mine) for _, mine in own) or any(mine.agrees(other) for _, mine in own for other in stated):
+    known = _dates_of(clause.row)
+    stated = list(dates(prose.text[clause.start : clause.end])) if known else []
+    if not stated or everywhere.are_too_many:
+        return None
+    for date in dates(clause.text):
+        if any(date.agrees(mine) or any(map(mine.agrees, stated)) for mine in known):
             continue
-        if everywhere.are_too_many:
-            return None
-        spans = given.spans.joined(spans_of([clause.text, *map(str, clause.row.cells.values())]))
-        known = (*(mine for _, mine in own), *given.dates)
-        if by_key and _RIGHT_BEHIND.fullmatch(clause.text[: date.start]):
-            follows = spans.zones and any(days_apart(date, mine) == 1 for _, mine in own)
-        else:
-            follows = follows_from_dates(date, known, spans)
-        if follows or _is_elsewhere(date, everywhere, table):
+        in_table = sum(date.agrees(other) for row in table for other in _dates_of(row))
+        if sum(date.agrees(other) for other in everywhere.dates) > in_table:
             continue
-        if is_last_day(date, known, clause.text[: date.start]):
+        before = clause.text[: date.start]
+        computed = in_table == 0
+        if by_key:  # "ends on 31 July": a date right behind a key is that of the key
+            given = [*known, *everywhere.dates]
+            computed = not _RIGHT_BEHIND.fullmatch(before) and follows_from_dates(date, given, everywhere.spans)
+        if computed or is_last_day(date, known, before):
             continue
-        key = own[0][0]
         shown = clause.text[date.start : date.end]
-        return f"the date {shown!r} is not that of its row: {clause.row.place}/{key} = {clause.row.cells[key]}"
+        own = next(
+            f"{key} = {cell}" for key, cell in clause.row.cells.items() if isinstance(cell, str) and any(dates(cell))
+        )
+        return f"the date {shown!r} is not that of its row: {clause.row.place}/{own}"
     return None
+
+
+def _dates_of(row: Row) -> list[Date]:
+    return [date for cell in row.cells.values() if isinstance(cell, str) for date in dates(cell)]
 
 
 _RIGHT_BEHIND = re.compile(r"\W{0,8}(?:\w{1,3}\W{1,3})?")
@@ -393,13 +314,6 @@ _DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|p
 def _told_times(prose: Prose, clause: Clause) -> set[int]:
     """Return the times of day of a clause, with those that name the row."""
     return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
-
-
-def _is_elsewhere(date: Date, everywhere: GivenDates, table: Sequence[Row]) -> bool:
-    """Return True if the conversation has a date outside the cells of a table."""
-    count = sum(date.agrees(other) for other in everywhere.dates)
-    cells = (cell for row in table for cell in row.cells.values() if isinstance(cell, str))
-    return count > sum(date.agrees(other) for cell in cells for other in dates(cell))
 
 
 def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clause]) -> str | None:
