@@ -282,6 +282,8 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
         return None
     if not strange[0].possible.isdisjoint(everywhere.minutes):
         return None
+    if all(first != second for first, second in zip(divmod(strange[0].minutes, 60), divmod(*left, 60), strict=True)):
+        return None  # neither the hour nor the minutes are the row's: rather computed
     if form_of_durations([*map(str, clause.row.cells.values())]).match(clause.text, strange[0].start):
         return None
     before = clause.text[: strange[0].start]
