@@ -28,6 +28,7 @@ from wirelint.claims.rows import (
     side_by_side,
     tables,
     times_of,
+    with_other_names,
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
 from wirelint.claims.values import LONGEST, clocks, without_moments
@@ -43,8 +44,10 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
     if found := _unknown_in_enumeration(turn):
         return found
+    whole = {text: tables(text) for text in good}
     for text in good:
-        for table in tables(text):
+        for own in whole[text]:
+            table = with_other_names(own, [other for each in whole.values() for other in each if other is not own])
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             if not (parts or table[0].names):
                 continue

@@ -51,7 +51,7 @@ _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
 _CYRILLIC = re.compile(r"[а-яё]{5,}")
 CLOCK = re.compile(r"\d{1,2}:\d\d")
-_NAMING = re.compile(r"[^\W\d_]|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
+_NAMING = re.compile(r"[^\W\d_]|\A\d{1,4}[-–]\d{1,4}\Z|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
 SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
@@ -139,7 +139,11 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     # A time of day names a row only if nothing else does: it may be told of other rows.
     naming = [key for key in naming if CLOCK.fullmatch(str(objects[0][key])) is None] or naming
     first = next((key for key in naming if NAME_WORD.search(str(objects[0][key]))), None)
-    words = [NAME_WORD.findall(str(one[first]).casefold()) if first is not None else [] for one in objects]
+    named = [first is not None and not _is_placeholder(one[first]) for one in objects]
+    words = [
+        NAME_WORD.findall(str(one[first]).casefold()) if known else []
+        for one, known in zip(objects, named, strict=True)
+    ]
     every = Counter(
         word for one in objects for word in {*NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
     )
@@ -147,7 +151,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     rows = []
     numbered = _by_number(objects) or [()] * len(objects)
     for one, own, place, number in zip(objects, words, places, numbered, strict=True):
-        names = [*number, *(str(_name(key, one[key])) for key in naming)]
+        names = [*number, *(str(_name(key, one[key])) for key in naming if not _is_placeholder(one[key]))]
         names += [
             base for name in names if (base := name.rpartition("/")[2]) not in ("", name) and every_file[base] == 1
         ]
@@ -163,6 +167,25 @@ def _by_number(objects: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:
     numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
     named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
     return [(f"{name_words(key)[-1]} {number}",) for number in numbers] if named else []
+
+
+def with_other_names(table: Sequence[Row], others: Sequence[Sequence[Row]]) -> Sequence[Row]:
+    """Return a table whose rows have also the names that rows of other tables with one of their names have.
+
+    `{"person": "p22", "overtime": 4}` is Sten's if another result has `{"id": "p22", "name": "Sten"}`.
+    """
+    homes: dict[str, list[Row]] = {}
+    for row in itertools.chain.from_iterable(others):
+        for name in row.names:
+            homes.setdefault(name, []).append(row)
+    more = [
+        dict.fromkeys(name for own in row.names for one in homes.get(own, ()) for name in one.names) for row in table
+    ]
+    every = Counter(itertools.chain.from_iterable(more))
+    return [
+        row._replace(names=tuple(dict.fromkeys((*row.names, *(name for name in new if every[name] == 1)))))
+        for row, new in zip(table, more, strict=True)
+    ]
 
 
 def by_clock(table: Sequence[Row]) -> list[Row]:
@@ -220,11 +243,20 @@ def _name(key: str, cell: Json) -> Json:
 
 def _is_naming(column: Sequence[Json]) -> bool:
     """Return True if no two cells of a column are equal, and all are short texts."""
+    column = [one for one in column if not _is_placeholder(one)]
     texts = [one for one in column if isinstance(one, str) and _is_text_of_name(one)]
     folded = [one.casefold().replace("_", " ") for one in texts]
     if 2 * sum(one.endswith("ed") or one in PARTICIPLES or one in states() for one in folded) > len(texts):
         return False  # events and states, which a sentence about other rows has too
-    return len(texts) == len(column) == len({one.casefold() for one in texts})
+    return 1 < len(texts) == len(column) == len({one.casefold() for one in texts})
+
+
+def _is_placeholder(cell: Json) -> bool:
+    """Return True for a cell in place of a name: `--` or `(no service)`."""
+    return isinstance(cell, str) and _PLACEHOLDER.fullmatch(cell) is not None
+
+
+_PLACEHOLDER = re.compile(r"-+|—|–|\([^()]*\)")
 
 
 def _is_text_of_name(cell: str) -> bool:
@@ -331,18 +363,23 @@ def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
     named = sorted(named, key=itemgetter(0))
     spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
-    parts = dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span))
-    found: list[Named] = []
-    for start, end in parts:
-        own = itertools.takewhile(lambda one: one[0][0] < end, named[bisect.bisect_left(named, start, key=_start) :])  # noqa: B023
-        if inside := [one for one in own if one[0][1] <= end]:
-            found.append(((start, end), inside))
-    return found
+    found: dict[tuple[int, int], list[NamedRow]] = {}
+    for span in spans:
+        inside: list[NamedRow] = []
+        for part in _CLAUSE.finditer(prose.text, *span):
+            start, end = part.span()
+            first, last = (bisect.bisect_left(named, at, key=_start) for at in (start, end))
+            own = [one for one in named[first:last] if one[0][1] <= end]
+            # "Ann has 4 rooms; her rent is 900": a part without a name is about the one row of the part before it
+            inside = own or (inside if len({row.place for _, row, _ in inside}) == 1 else [])
+            if inside:
+                found[start, end] = inside
+    return [*found.items()]
 
 
 def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:
-    """Yield the items of lists below a line that names one row and ends with a colon, or is a heading or bold."""
-    for block in _LIST.finditer(prose.text):
+    """Yield the items of lists below a line that names one row and ends with a colon, or is a heading, bold or an item."""
+    for block in itertools.chain(_LIST.finditer(prose.text), _LIST_IN_LIST.finditer(prose.text)):
         above = [one for one in named if block.start("head") <= one[0][0] < block.end("head")]
         if len({row.place for _, row, _ in above}) != 1 or any(
             block.start("items") <= at < block.end("items") for (at, _), _, _ in named
@@ -356,6 +393,7 @@ _LIST_ITEM = re.compile(r"^[ \t]*[-*•] .+$", re.MULTILINE)
 _LIST = re.compile(
     r"^(?P<head>#+ .+|\*\*.+\*\*|.*:\**)[ \t]*\n(?:[ \t]*\n)?(?P<items>(?:[ \t]*[-*•] .+(?:\n|\Z)){1,24})", re.MULTILINE
 )
+_LIST_IN_LIST = re.compile(r"^[-*•] (?P<head>.+)\n(?P<items>(?:[ \t]+[-*•] .+(?:\n|\Z)){1,24})", re.MULTILINE)
 
 
 _FROM = re.compile(r"\d\W?\w{0,4} (?:from|past|beyond) (?:\w+ )?\Z")
