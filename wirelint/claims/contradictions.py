@@ -39,7 +39,7 @@ from wirelint.claims.grounding import (
     statements,
     wrong_value,
 )
-from wirelint.claims.listings import added_names, added_rows, wrong_cells
+from wirelint.claims.listings import wrong_cells
 from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
     wrong_currency,
@@ -162,27 +162,6 @@ def _denied_after_error(turn: Turn, looking: Sequence[Fact]) -> Contradiction | 
         shown = turn.prose.text[sentence.start + zero.start() : sentence.end]
         if not _PHRASES["others"].search(sentence.masked) and (of_call or not _is_elsewhere(shown, looking)):
             return Contradiction(*sentence.span, f"the result is an error: {looking[-1].shown}", *SURE)
-    return None
-
-
-def contents_as_empty(turn: Turn) -> Contradiction | None:
-    """Return a calendar, inbox or cart reported as empty although the only result lists its contents.
-
-    A part of a place ("this afternoon") counts only if the user named it.
-    """
-    fact = turn.known[0]
-    if len(turn.known) > 1 or not fact.outcome.counts or fact.outcome.empty or "read" not in fact.able.kinds:
-        return None
-    if not fact.result.text.lstrip().startswith(("[", "{")):
-        return None
-    asked = set(map(int, _PHRASES["digits"].findall(fact.arguments)))
-    whole = {part.lower() for part in _PHRASES["part_of"].findall(turn.order)}
-    for sentence in turn.sentences:
-        line = sentence.masked
-        parts = {part.lower() for part in _PHRASES["part_of"].findall(line)}
-        none = _PHRASES["empty_place"].search(line) and not _PHRASES["narrowed"].search(line)
-        if none and parts <= whole and asked.issuperset(map(int, _PHRASES["digits"].findall(line))):
-            return Contradiction(*sentence.span, fact.shown, *SURE)
     return None
 
 
@@ -615,7 +594,7 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
-    checks = [denied_hits, contents_as_empty]
+    checks = [denied_hits]
     if _NONE.occur_in(prose.masked.lower()):
         checks += [denied_items, denied_numbers]
     checks += [
@@ -634,11 +613,11 @@ def contradictions(
             error_as_answer,
             value_for_null,
             *[wrong_value, wrong_unit, wrong_currency] * numbers,
-            *[wrong_cells, wrong_value_of_row, added_names] * readable,
+            *[wrong_cells, wrong_value_of_row] * readable,
             opposite_states,
             earlier_value,
         ]
-        checks += [wrong_moment, wrong_weekday, altered_codes, wrong_version, added_rows] if numbers else []
+        checks += [wrong_moment, wrong_weekday, altered_codes, wrong_version] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
 
 

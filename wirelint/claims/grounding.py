@@ -157,11 +157,10 @@ def wrong_value(turn: Turn) -> Contradiction | None:
             or _is_total(one, possible)
         ):
             continue
-        taken = _replaced(one, left, possible, [other for other in said if other not in free])
-        replaced = taken or _gap(one, free, left, possible) or _left_out(one, free, left, possible)
+        replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        if not is_altered(one.value, replaced.value) and len(pool) > 8:
+        if not is_altered(one.value, replaced.value) and len(pool) > _FEW_NUMBERS:
             continue
         if is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
             computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
@@ -171,7 +170,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         if computed or _is_of_two(one, said):
             continue
         shown = prose.text[one.value.start : one.value.end]
-        sure = taken is not None and one.value.unit is not None
+        sure = one.value.unit is not None
         against = (
             f"{shown!r} is not in the result: {replaced.place} = {replaced.value.shown}, "
             "and no rounding, conversion or sum leads from one to the other"
@@ -387,33 +386,10 @@ def is_altered(value: Value, datum: Value) -> bool:
     return one_digit or (len(apart) == 2 and apart[0] == apart[1][::-1])
 
 
-def _gap(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
-    """Return the datum whose place a value takes if a text gives all other data of their kind: each free value has one."""
-    if one.value.unit is None:
-        return None
-    kin = [datum for datum in turn if is_of_kind(one.value, datum.value)]
-    kin = kin or [datum for datum in turn if _is_alike(one.value, datum.value)]
-    unused = [datum for datum in kin if datum in left]
-    peers = [other for other in free if is_of_kind(one.value, other.value)]
-    complete = len(unused) == len(peers) <= _FEW_GAPS and len(kin) > len(unused) + 1
-    return unused[peers.index(one)] if complete else None
-
-
-def _left_out(one: Stated, free: Sequence[Stated], left: Sequence[Datum], turn: Sequence[Datum]) -> Datum | None:
-    """Return the only number of a result that a reply leaves out, if the reply has one number that none leads to."""
-    few = len(turn) < (2 if not one.value.is_whole and one.value.step == left[0].value.step else _FEW_TOLD)
-    if len(free) != 1 or len(left) != 1 or few or one.value.is_whole != left[0].value.is_whole:
-        return None
-    first, second = abs(one.value.readings[0]), abs(left[0].value.readings[0])
-    return (
-        left[0] if first < 2 * second < 4 * first and (one.value.unit is None or left[0].value.unit is None) else None
-    )
-
-
+_FEW_NUMBERS = 6
+"""Numbers of the results from which on a value that none of them leads to may still be computed, in more steps."""
 _TOTAL = 20
 """Factor between a price and an amount that is rather a total."""
-_FEW_TOLD = 4
-"""Numbers of a result from which on the one that is left out is known, and up to which a reply tells one of them."""
 
 
 def _is_meant(one: Stated, datum: Datum) -> bool:
@@ -486,8 +462,6 @@ LONGEST_REPORT = 300
 _OTHER_UNIT = re.compile(r" ?(?:[a-zµμ]{1,5}/[a-zA-Z]|[㎍㎎㎏㎞㎡㎥])")
 _ROOT = 5
 """Letters that two forms of a word have in common."""
-_FEW_GAPS = 2
-"""Data in one unit that a reply may lack to be a list of them."""
 _MULTIPLE = 13
 """Multiples of a given amount that are below this one, of things that a text counts in words."""
 _SEVERAL = 3

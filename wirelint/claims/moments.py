@@ -97,7 +97,8 @@ def _displaced(
     returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
     if not 0 < len(returned) <= most:
         return None
-    strange = [one for one in stated if not follows(one)]
+    # `10:24` of a log that has `00:10:24`
+    strange = [one for one in stated if not follows(one) and not _is_in(prose.text[one.start : one.end], turn.returned)]
     spoken = list(statements(prose))
     own = {each: [one for one in stated if each.start <= one.start < each.end] for each in spoken}
     # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
@@ -120,6 +121,10 @@ def _displaced(
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
             return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_in(shown: str, texts: Sequence[str]) -> bool:
+    return any(shown.strip(" .") in text for text in texts)
 
 
 def _is_only_one_left(told: Sequence[Moment], returned: Sequence[str], read: Callable[[str], Iterator[Moment]]) -> bool:

@@ -84,7 +84,7 @@ def wrong_clause(
             or _state_of_clause(clause)
             or _code_of_key(clause, turn.texts)
             or _field_of_another(clause, table)
-            or _weekday_of_another(clause, table)
+            or _weekday_of_another(turn.prose, clause, table)
         )
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
@@ -282,7 +282,8 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
         return None
     if not strange[0].possible.isdisjoint(everywhere.minutes):
         return None
-    if all(first != second for first, second in zip(divmod(strange[0].minutes, 60), divmod(*left, 60), strict=True)):
+    (hour, minute), (own_hour, own_minute) = divmod(strange[0].minutes, 60), divmod(left.pop(), 60)
+    if hour != own_hour and minute != own_minute:
         return None  # neither the hour nor the minutes are the row's: rather computed
     if form_of_durations([*map(str, clause.row.cells.values())]).match(clause.text, strange[0].start):
         return None
@@ -400,12 +401,17 @@ def _field_of_another(clause: Clause, table: Sequence[Row]) -> str | None:
     return f"the time is that of {other.place}, not of {clause.row.place}" if other and times_of(clause.row) else None
 
 
-def _weekday_of_another(clause: Clause, table: Sequence[Row]) -> str | None:
+def _weekday_of_another(prose: Prose, clause: Clause, table: Sequence[Row]) -> str | None:
     """Return why the only day of the week in a clause is that of another row: "the blue bin is collected on Thursday"."""
     names, pattern = weekdays()
     told = {names[day.casefold()] for day in pattern.findall(clause.text)}
     own = _weekdays_of(clause.row) if len(told) == 1 else set()
-    if not own or own & told or next(dates(clause.text), None) is not None or _PHRASES["relates"].search(clause.text):
+    if (
+        not own
+        or own & told
+        or any(dates(prose.text[clause.start : clause.end]))
+        or _PHRASES["relates"].search(clause.text)
+    ):
         return None
     other = next((row for row in table if _weekdays_of(row) == told), None)
     return f"the day is that of {other.place}, not of {clause.row.place}" if other is not None else None

@@ -139,11 +139,8 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     # A time of day names a row only if nothing else does: it may be told of other rows.
     naming = [key for key in naming if CLOCK.fullmatch(str(objects[0][key])) is None] or naming
     first = next((key for key in naming if NAME_WORD.search(str(objects[0][key]))), None)
-    named = [first is not None and not _is_placeholder(one[first]) for one in objects]
-    words = [
-        NAME_WORD.findall(str(one[first]).casefold()) if known else []
-        for one, known in zip(objects, named, strict=True)
-    ]
+    heads = ["" if first is None or _is_placeholder(one[first]) else str(one[first]).casefold() for one in objects]
+    words = [NAME_WORD.findall(head) for head in heads]
     every = Counter(
         word for one in objects for word in {*NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
     )
@@ -381,9 +378,8 @@ def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Name
     """Yield the items of lists below a line that names one row and ends with a colon, or is a heading, bold or an item."""
     for block in itertools.chain(_LIST.finditer(prose.text), _LIST_IN_LIST.finditer(prose.text)):
         above = [one for one in named if block.start("head") <= one[0][0] < block.end("head")]
-        if len({row.place for _, row, _ in above}) != 1 or any(
-            block.start("items") <= at < block.end("items") for (at, _), _, _ in named
-        ):
+        inside = [one for one in named if block.start("items") <= one[0][0] < block.end("items")]
+        if not above or len({row.place for _, row, _ in (*above, *inside)}) != 1:
             continue
         for item in _LIST_ITEM.finditer(prose.text, *block.span("items")):
             yield item.span(), above[:1]
