@@ -139,7 +139,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         if not derived_from(_rounded(one.value, prose.masked), pool)
         and (
             not is_interval(one.value, results)
-            or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
+            or any(_is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
         )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
@@ -160,10 +160,12 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        if not is_altered(one.value, replaced.value) and len(pool) > _FEW_NUMBERS:
+        if not _is_altered(one.value, replaced.value) and len(pool) > _FEW_NUMBERS:
             continue
-        if is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
+        if _is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
             computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
+            # One digit may be another by chance: "204,000 together", beside 254000
+            computed = computed or (not _is_swapped(one.value, replaced.value) and is_computed(one.value, own))
         else:
             adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
             computed = adjusted or _is_from_steps(turn, one, replaced, said, own)
@@ -351,7 +353,7 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
-    changed = [datum for datum in left if is_altered(kind, datum.value)]
+    changed = [datum for datum in left if _is_altered(kind, datum.value)]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
@@ -370,20 +372,28 @@ def _is_labelled(one: Stated, datum: Datum) -> bool:
     return len(key) > 1 and re.search(rf"(?<!\w){re.escape(key)}\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
 
 
-def is_altered(value: Value, datum: Value) -> bool:
+def _is_altered(value: Value, datum: Value) -> bool:
     """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
-    bare = value.unit is None or datum.unit is None
+    digits, apart = _digits_apart(value, datum)
+    one_digit = len(apart) == 1 < digits - 2 and (value.unit is datum.unit or datum.unit is None)
+    return one_digit or _is_swapped(value, datum)
+
+
+def _is_swapped(value: Value, datum: Value) -> bool:
+    _, apart = _digits_apart(value, datum)
+    return len(apart) == 2 and apart[0] == apart[1][::-1]
+
+
+def _digits_apart(value: Value, datum: Value) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of digits of two numbers of one length and kind, and the pairs that differ; 0 for others."""
     amounts = [abs(number.readings[0]) / datum.step for number in (value, datum)]
     # JSON leaves out zeros at the end: `2,318.40` of 2318.4
     is_as_exact = value.step <= datum.step and same(amounts[0], round(amounts[0]), 0)
-    if not is_as_exact or not (bare or is_of_kind(value, datum)):
-        return False
     one, other = (f"{amount:.0f}" for amount in amounts)
-    apart = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    if len(one) != len(other) or len(one) < 2:
-        return False
-    one_digit = len(apart) == 1 < len(one) - 2 and value.unit is datum.unit
-    return one_digit or (len(apart) == 2 and apart[0] == apart[1][::-1])
+    alike = value.unit is None or datum.unit is None or is_of_kind(value, datum)
+    if not is_as_exact or not alike or len(one) != len(other):
+        return 0, []
+    return len(one), [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
 
 
 _FEW_NUMBERS = 6

@@ -360,18 +360,12 @@ def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
     named = sorted(named, key=itemgetter(0))
     spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
-    found: dict[tuple[int, int], list[NamedRow]] = {}
-    for span in spans:
-        inside: list[NamedRow] = []
-        for part in _CLAUSE.finditer(prose.text, *span):
-            start, end = part.span()
-            first, last = (bisect.bisect_left(named, at, key=_start) for at in (start, end))
-            own = [one for one in named[first:last] if one[0][1] <= end]
-            # "Ann has 4 rooms; her rent is 900": a part without a name is about the one row of the part before it
-            inside = own or (inside if len({row.place for _, row, _ in inside}) == 1 else [])
-            if inside:
-                found[start, end] = inside
-    return [*found.items()]
+    found: list[Named] = []
+    for start, end in dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span)):
+        first, last = (bisect.bisect_left(named, at, key=_start) for at in (start, end))
+        if inside := [one for one in named[first:last] if one[0][1] <= end]:
+            found.append(((start, end), inside))
+    return found
 
 
 def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:

@@ -186,7 +186,8 @@ def _in_letters(letter: str, found: re.Match[str]) -> str:
 def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
-        if found[0] == "." and _PHRASES["abbreviated"].search(masked[max(start, found.start() - 8) : found.start()]):
+        before = masked[max(start, found.start() - 8) : found.start()] if found[0] == "." else ""
+        if before and (_PHRASES["abbreviated"].search(before) or _is_short(before, masked[found.end() :][:3])):
             continue
         number = _ORDINAL.search(masked, max(start, found.start() - _LONGEST_NUMBER), found.start())
         if found[0] == "." and number is not None and _goes_on(masked, found.end()):
@@ -195,6 +196,15 @@ def _ends(masked: str) -> Iterator[int]:
         yield start
 
 
+def _is_short(before: str, after: str) -> bool:
+    """Return True for an initial, or a short word before one in lower case: "J. Hollis", "9:30 a.m. in", "3 Pf. on"."""
+    return _INITIAL.search(before) is not None or (
+        after[:1] == " " and after[1:2].islower() and bool(_SHORT.search(before))
+    )
+
+
+_INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]\Z")
+_SHORT = re.compile(r"(?<![^\W_])[^\W\d_]{1,3}\Z")
 _ORDINAL = re.compile(r"(?<![\w.,])(?:\d{1,2}(?:\.\d\d)?|\d{4})\Z")
 _LONGEST_NUMBER = 5
 
