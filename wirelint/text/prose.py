@@ -187,7 +187,7 @@ def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
         before = masked[max(start, found.start() - 8) : found.start()] if found[0] == "." else ""
-        if before and (_PHRASES["abbreviated"].search(before) or _is_short(before, masked[found.end() :][:3])):
+        if before and (_PHRASES["abbreviated"].search(before) or _is_short(before, masked, found.end())):
             continue
         number = _ORDINAL.search(masked, max(start, found.start() - _LONGEST_NUMBER), found.start())
         if found[0] == "." and number is not None and _goes_on(masked, found.end()):
@@ -196,15 +196,18 @@ def _ends(masked: str) -> Iterator[int]:
         yield start
 
 
-def _is_short(before: str, after: str) -> bool:
-    """Return True for an initial, or a short word before one in lower case: "J. Hollis", "9:30 a.m. in", "3 Pf. on"."""
-    return _INITIAL.search(before) is not None or (
-        after[:1] == " " and after[1:2].islower() and bool(_SHORT.search(before))
-    )
+def _is_short(before: str, masked: str, end: int) -> bool:
+    """Return True for an initial before a name, or a short word before one in lower case: "J. Hollis", "9:30 a.m. in"."""
+    word = _WORD.match(masked, end)
+    if word is None:
+        return False
+    return bool(_SHORT.search(before) if word[1].islower() else _INITIAL.search(before) and len(word[1]) > _SHORT_START)
 
 
-_INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]\Z")
-_SHORT = re.compile(r"(?<![^\W_])[^\W\d_]{1,3}\Z")
+_INITIAL = re.compile(r"(?:\A|[\s(.])[A-ZÀ-ÖØ-ÞА-Я]\Z")
+_SHORT = re.compile(r"(?<![\w-])[^\W\d_]{1,3}\Z")
+_SHORT_START = 3
+"""Letters of words that rather begin a sentence than a name: "Take plan B. You can ..."."""
 _ORDINAL = re.compile(r"(?<![\w.,])(?:\d{1,2}(?:\.\d\d)?|\d{4})\Z")
 _LONGEST_NUMBER = 5
 
