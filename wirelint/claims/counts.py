@@ -64,7 +64,7 @@ def _is_state(word: str) -> bool:
 
 
 _STATE_COUNT = re.compile(
-    rf"(?<!\bof )(?<![\w.,/:-])(?P<number>\d{{1,6}}|(?i:{NUMERALS})) "
+    rf"(?<!\bof )(?<![\w.,/:-])(?<!\d[ \u00a0\u202f])(?P<number>\d{{1,6}}|(?i:{NUMERALS})) "
     r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"
 )
 

@@ -399,6 +399,13 @@ class Turn:
         return [datum for text in self.results for datum in data(text)]
 
     @cached_property
+    def outdated(self) -> frozenset[str]:
+        """The results of look-ups before the last action of the turn, which may have changed the states that they tell."""
+        looked = [fact.able.kinds <= {"search", "read"} for fact in self.good]
+        last = max((at for at, looking in enumerate(looked) if not looking), default=0)
+        return frozenset(text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
+
+    @cached_property
     def returned_numbers(self) -> list[Datum]:
         return [datum for text in self.returned for datum in data(text)]
 

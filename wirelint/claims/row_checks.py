@@ -29,6 +29,7 @@ from wirelint.claims.rows import (
     tables,
     times_of,
     with_other_names,
+    without_states,
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
 from wirelint.claims.values import LONGEST, clocks, without_moments
@@ -48,6 +49,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     for text in good:
         for own in whole[text]:
             table = with_other_names(own, [other for each in whole.values() for other in each if other is not own])
+            table = without_states(table) if text in turn.outdated else table
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             if not (parts or table[0].names):
                 continue

@@ -158,10 +158,13 @@ def _is_only_unsaid(value: Value, stated: Sequence[Value], shown: str, texts: Se
 
 
 def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum]:
-    """Yield the data of other rows that a value may be. Of 6 days between two dates in `text`, no bare 6 is the source."""
+    """Yield the data of other rows that a value may be: of a whole amount of time only those with a unit."""
     between = is_interval(value, [text])
+    is_time = value.is_whole and value.unit is not None and value.unit.dimension == "time"
     for datum in others:
-        if equals(value, datum.value) and value.is_whole >= datum.value.is_whole and (datum.value.unit or not between):
+        if datum.value.unit is None and (between or is_time):
+            continue  # 6 days between two dates, of 6 places
+        if equals(value, datum.value) and value.is_whole >= datum.value.is_whole:
             yield datum
 
 

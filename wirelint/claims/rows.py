@@ -30,7 +30,7 @@ from wirelint.claims.evidence import Fact
 from wirelint.claims.grounding import (
     is_about_this_case,
 )
-from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, states
+from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, states, states_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, clocks, dates, unit_of, values
 from wirelint.jsonvalues import decode_json
@@ -164,6 +164,16 @@ def _by_number(objects: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:
     numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
     named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
     return [(f"{name_words(key)[-1]} {number}",) for number in numbers] if named else []
+
+
+def without_states(table: Sequence[Row]) -> list[Row]:
+    """Return a table without the flags and states of its rows."""
+    return [
+        row._replace(
+            cells={key: cell for key, cell in row.cells.items() if not (isinstance(cell, bool) or states_of(key, cell))}
+        )
+        for row in table
+    ]
 
 
 def with_other_names(table: Sequence[Row], others: Sequence[Sequence[Row]]) -> Sequence[Row]:

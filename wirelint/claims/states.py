@@ -184,7 +184,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     prose, texts = turn.prose, [fact.result.text for fact in turn.known]
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
-    fields = [field for text in texts for field in fields_of(object_of(text))]
+    fields = [field for text in texts for field in fields_of(object_of(text), alone=text not in turn.outdated)]
     # Null for a participle is "not yet": `"approved": null`.
     fields = [
         (key, False, is_alone) if cell is None and key.endswith("ed") else (key, cell, is_alone)
