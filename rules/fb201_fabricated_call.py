@@ -20,7 +20,7 @@ from wirelint.claims.order_check import (
     ordered,
     performed,
 )
-from wirelint.claims.reported import is_dialogue, reported_beside_lookups, reported_done
+from wirelint.claims.reported import is_dialogue, is_named_apart, reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.history.handed_back import never_ran
@@ -204,9 +204,10 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 or _PHRASES["nothing"].match(claim.object)
             ):
                 continue
-            if not all(cannot(one, claim.kinds) for one in used):
-                continue
             fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
+            named = fitting is not None and is_named_apart(fitting, used, read.text[claim.start : claim.end])
+            if not all(cannot(one, claim.kinds, unknown=named) for one in used):
+                continue
             reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
             if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):
                 yield part, claim, fitting

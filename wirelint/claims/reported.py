@@ -13,7 +13,7 @@ from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, stem, words_of
 from wirelint.claims.announcements import asked, is_english
 from wirelint.claims.claims import Claim
-from wirelint.claims.derivation import words_in
+from wirelint.claims.derivation import STOP, words_in
 from wirelint.claims.evidence import last_words
 from wirelint.claims.grounding import (
     ECHO,
@@ -124,7 +124,7 @@ def reported_beside_lookups(
     idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or not _has_only_looked_up(request):
         return None
-    if not used or "?" in words or len(words) > LONGEST_ORDER:
+    if not used or words.rstrip().endswith(("?", "？")) or len(words) > LONGEST_ORDER:
         return None
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
@@ -134,21 +134,33 @@ def reported_beside_lookups(
         if not is_about_this_case(sentence):
             continue
         told = particulars(prose.text[sentence.start : sentence.end])
-        done = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
+        by_me = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
+        done = by_me
         if done is None and len(told & given) >= ECHO:
             done = _finished(sentence.masked)  # "Het ticket is aangemaakt"
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
         if sentence.masked.rstrip("* ").endswith((":", "：")):
             continue  # the product follows
-        one = (
-            idle[0]
-            if len(told & given) > 1
-            else next((one for one in idle if _names_act(one, done[0], told, told & given)), None)
+        named = (
+            one
+            for one in idle
+            if _names_act(one, done[0], told, told & given)
+            or (by_me and is_named_apart(one, used, sentence.masked, least=2))
         )
+        one = idle[0] if len(told & given) > 1 else next(named, None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
+
+
+def is_named_apart(one: Ability, used: Sequence[Ability], text: str, least: int = 1) -> bool:
+    """Return True if a text has words of a tool's name that no used tool has in its name or description, or, with `least`,
+    that many words of its name and description.
+    """
+    others = words_in(" ".join(f"{' '.join(name_words(other.tool.name))} {other.tool.description}" for other in used))
+    own = f"{' '.join(name_words(one.tool.name))} {one.tool.description if least > 1 else ''}"
+    return len((words_in(own) - others - STOP) & words_in(text)) >= least
 
 
 def _names_act(one: Ability, done: str, told: frozenset[str], echo: frozenset[str]) -> bool:

@@ -188,14 +188,14 @@ _REPORTS: Mapping[Kind, re.Pattern[str]] = {
 _SHORT_RESULT = 300
 
 
-def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
+def cannot(able: Ability, kinds: frozenset[Kind], *, unknown: bool = False) -> bool:
     """Return True if a tool certainly does nothing of the kinds: its name and description are all about other kinds.
 
     A tool without a verb, one that runs commands, and one that forwards requests can do anything. A side effect in its
-    description counts as well.
+    description counts as well. `unknown`: return True also for a tool without a verb.
     """
     named = _PHRASES["camel"].sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
-    if able.shell or not able.kinds or able.kinds & {"run"} or _PHRASES["anything"].search(named):
+    if able.shell or not (able.kinds or unknown) or able.kinds & {"run"} or _PHRASES["anything"].search(named):
         return False
     if does(able, kinds):
         return False
