@@ -20,7 +20,7 @@ from wirelint.claims.order_check import (
     ordered,
     performed,
 )
-from wirelint.claims.reported import is_dialogue, is_named_apart, reported_beside_lookups, reported_done
+from wirelint.claims.reported import acted_by_name, is_dialogue, is_named_apart, reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
 from wirelint.history.handed_back import never_ran
@@ -107,9 +107,9 @@ class FabricatedCall(Rule):
             if found is None:
                 continue
             words = evidence.last_words(request)
-            if asks_about_past(words) or asks_for_text(words):
-                return
             part, claim, fitting = found
+            if asks_about_past(words) or (asks_for_text(words) and not orders_beside_text(words) & claim.kinds):
+                return
             names = ", ".join(sorted({one.tool.name for one in used}))
             idle = never_ran(fitting.tool, ledger.tools)
             yield self.text_finding(
@@ -175,7 +175,8 @@ def _reported(request: Request, choice: Choice, used: tuple[Ability, ...] = ()) 
     for part in choice.parts:
         if isinstance(part, Text) and REDACTED not in part.text and not is_dialogue(part.text):
             read, able = prose.read(part.text), abilities(request.tools)
-            found = reported_done(read, request, able, used) or reported_beside_lookups(read, request, able, used)
+            looks = (acted_by_name, reported_done, reported_beside_lookups)
+            found = next(filter(None, (look(read, request, able, used) for look in looks)), None)
             if found is not None:
                 # Last, because reading the whole order is slow.
                 return None if _is_explained(request) else (part, *found)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, stem, words_of
-from wirelint.claims.announcements import asked, is_english
-from wirelint.claims.claims import Claim
+from wirelint.claims.announcements import asked, asks_about_past, asks_for_text, is_english
+from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import STOP, words_in
 from wirelint.claims.evidence import last_words
 from wirelint.claims.grounding import (
@@ -26,7 +26,7 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.order_check import HANDED_OVER, is_order
 from wirelint.claims.side_effects import heads_text
-from wirelint.claims.toolkinds import Ability, ability, name_words
+from wirelint.claims.toolkinds import Ability, ability, cannot, name_words
 from wirelint.claims.values import FIRST_UNSPACED
 from wirelint.model import Request
 from wirelint.text.prose import Prose, Sentence
@@ -128,6 +128,7 @@ def reported_beside_lookups(
         return None
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
+    english = is_english(prose.masked)
     for sentence in prose.sentences:
         if sentence.question or len(sentence.masked) > LONGEST_ORDER or negates(sentence):
             continue
@@ -136,7 +137,7 @@ def reported_beside_lookups(
         told = particulars(prose.text[sentence.start : sentence.end])
         by_me = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
         done = by_me
-        if done is None and len(told & given) >= ECHO:
+        if done is None and not english and len(told & given) >= ECHO:
             done = _finished(sentence.masked)  # "Het ticket is aangemaakt"
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
@@ -152,6 +153,44 @@ def reported_beside_lookups(
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
+
+
+def acted_by_name(
+    prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
+) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's own name that the user's order has too: "I've cancelled it", of "please cancel
+    it" and `cancel_subscription`, which was never called. `used`: the tools of the turn, of which none could do it.
+    """
+    words, called = last_words(request), {call.name for call in request.calls}
+    order = _roots(words)
+    if words.rstrip().endswith(("?", "？")) or asks_about_past(words):
+        return None
+    for claim in claims(prose):
+        if claim.form != "said" or claim.earlier or claim.kinds <= {"search", "read"}:
+            continue
+        if claim.kinds <= {"write", "create"} and (asks_for_text(words) or stem(claim.verb) in _WRITES):
+            continue
+        for one in able:
+            shared = _roots(claim.verb) & order & _roots(" ".join(name_words(one.tool.name)))
+            if (
+                shared
+                and one.tool.name not in called
+                and all(cannot(other, claim.kinds, unknown=True) for other in used)
+            ):
+                return claim, one
+    return None
+
+
+_WRITES = frozenset(map(stem, _PHRASES.words("by_itself")))
+
+
+def _roots(text: str) -> frozenset[str]:
+    """Return the stems of the English words of a text, and the beginnings of all longer ones."""
+    words = [word.casefold() for word in _WORD.findall(text)]
+    return frozenset(map(stem, words)) | frozenset(word[:_ROOT] for word in words if len(word) > _ROOT)
+
+
+_ROOT = 5
 
 
 def is_named_apart(one: Ability, used: Sequence[Ability], text: str, least: int = 1) -> bool:
