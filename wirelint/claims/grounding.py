@@ -27,7 +27,6 @@ from wirelint.claims.derivation import (
     NEAR,
     STOP,
     Datum,
-    amount_for,
     as_datum,
     data,
     derived_from,
@@ -169,7 +168,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         else:
             adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
             computed = adjusted or _is_from_steps(turn, one, replaced, said, own)
-        if computed or _is_of_two(one, said):
+        if computed:
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = one.value.unit is not None
@@ -241,15 +240,6 @@ _PER = re.compile(
 )
 
 
-def _is_of_two(one: Stated, said: Sequence[Stated]) -> bool:
-    """Return True if a value is the sum or the difference of two others of the reply: what is wrong is then one of them."""
-    others = [as_datum(other.value) for other in said if other is not one and is_of_kind(one.value, other.value)]
-    amounts = [amount_for(one.value, other) for other in others if one.value.unit is not None]
-    goal, step = abs(next(one.value.amounts())), one.value.tolerance / 2
-    pairs = itertools.combinations(amounts, 2)
-    return any(same(goal, abs(result), step) for a, b in pairs for result in (a + b, a - b))
-
-
 def _given_rates(turn: Turn) -> list[float]:
     """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
     told = [value for text in (turn.order, *(fact.arguments for fact in turn.good)) for value in values(text)]
@@ -263,6 +253,10 @@ def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
     unit, amount = one.value.unit, abs(one.value.readings[0])
     kin = [abs(datum.value.readings[0]) for datum in turn if is_of_kind(one.value, datum.value)]
     return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
+
+
+_TOTAL = 20
+"""Factor between a price and an amount that is rather a total."""
 
 
 def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> list[tuple[Stated, Datum]]:
@@ -398,8 +392,6 @@ def _digits_apart(value: Value, datum: Value) -> tuple[int, list[tuple[str, str]
 
 _FEW_NUMBERS = 6
 """Numbers of the results from which on a value that none of them leads to may still be computed, in more steps."""
-_TOTAL = 20
-"""Factor between a price and an amount that is rather a total."""
 
 
 def _is_meant(one: Stated, datum: Datum) -> bool:

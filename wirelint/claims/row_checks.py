@@ -27,12 +27,11 @@ from wirelint.claims.rows import (
     rows_by_date,
     side_by_side,
     tables,
-    times_of,
     with_other_names,
     without_states,
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
-from wirelint.claims.values import LONGEST, clocks, without_moments
+from wirelint.claims.values import LONGEST, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -43,8 +42,6 @@ _RANGE = re.compile(r"\s?[-–—~〜]\s?")
 def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
-    if found := _unknown_in_enumeration(turn):
-        return found
     whole = {text: tables(text) for text in good}
     for text in good:
         for own in whole[text]:
@@ -59,7 +56,6 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
                 or _exchanged(prose, text, parts)
-                or _exchanged_times(prose, parts)
                 or wrong_clause(turn, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
@@ -99,33 +95,13 @@ def _exchanged(prose: Prose, text: str, parts: Sequence[Named]) -> Contradiction
     return None
 
 
-def _exchanged_times(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a clause that gives the only times of day of two rows to each other: "Ann comes at 21:15 and Bo at 19:45"."""
-    for part, found in parts:
-        rows = list({row.place: row for _, row, _ in found}.values())
-        told = [clock.minutes for clock in clocks(prose.text[slice(*part)])]
-        own = [times_of(row) for row in rows]
-        if len(rows) == len(told) == 2 and all(len(one) == 1 for one in own) and own[0] != own[1]:
-            swapped = [{one} for one in told] == own[::-1]
-            if swapped and not _PHRASES["relates"].search(prose.text[slice(*part)]):
-                return Contradiction(*part, f"the times belong to the other row each: {rows[0].place}, {rows[1].place}")
-    return None
-
-
-def _pieces(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> Iterator[Named]:
-    """Yield the pieces of a clause with a contrast, and the names in each: `Bergen is at 3 °C, while Oslo is at -2 °C`."""
-    cuts = [part[0], *(cut.start() for cut in _PHRASES["contrast"].finditer(text, *part)), part[1]]
-    for piece in itertools.pairwise(cuts) if len(cuts) > 2 else ():
-        yield piece, [one for one in found if piece[0] <= one[0][0] and one[0][1] <= piece[1]]
-
-
 def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     """Return a clause that joins names of two rows from two columns: `ledger-1 is in catchup`, the state of ledger-2.
 
     Each column is in the clause with one row. With several values the clause is a list of rows. From the end of one
     row to the beginning of the next is neither: `14:30~15:30 is free`.
     """
-    for part, found in [piece for one in parts for piece in list(_pieces(prose.text, *one)) or [one]]:
+    for part, found in parts:
         found = _of_one_row_each(found)
         ends = sorted(span for span, _, _ in found)
         if any(_RANGE.fullmatch(prose.text[one[1] : other[0]]) for one, other in itertools.pairwise(ends)):
@@ -245,26 +221,6 @@ def _between_commas(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
 
 _MOST_PIECES = 32
 _COMMA = re.compile(r"[,，、](?!\d)")
-
-
-def _unknown_in_enumeration(turn: Turn) -> Contradiction | None:
-    """Return a full name that no text has, in an enumeration of names of the results: "Ann Bo, Cy Do and Ed Fo"."""
-    told, back = ("\n".join(texts).casefold() for texts in (turn.told, turn.results))
-    for sentence in statements(turn.prose):
-        for listed in _ENUMERATED.finditer(turn.prose.text, *sentence.span):
-            names = _FULL_NAME.findall(listed[0])
-            strange = [name for name in names if name.casefold() not in back]
-            if len(names) - len(strange) < _FEWEST_NAMES or len(strange) != 1 or strange[0].casefold() in told:
-                continue
-            return Contradiction(*sentence.span, f"no result and no message has {strange[0]!r}: {turn.known[-1].shown}")
-    return None
-
-
-_FULL_NAME = re.compile(r"(?<!\w)[A-ZÀ-ÖØ-Þ][^\W\d_]{1,30}(?: [A-ZÀ-ÖØ-Þ][^\W\d_]{1,30}){1,2}")
-_ENUMERATED = re.compile(
-    rf"{_FULL_NAME.pattern}(?:(?:, |,? (?:and|und|et|y|e|en|och|og|i) ){_FULL_NAME.pattern}){{2,8}}"
-)
-_FEWEST_NAMES = 2
 
 
 def _opposite(text: str, rows: Iterable[Row]) -> str | None:
