@@ -22,7 +22,7 @@ from wirelint.claims.order_check import (
 )
 from wirelint.claims.reported import acted_by_name, is_dialogue, is_named_apart, reported_beside_lookups, reported_done
 from wirelint.claims.side_effects import Reach, has_place, reach
-from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
+from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, may_also, reports, topics_in
 from wirelint.history.handed_back import never_ran
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Request, Text
@@ -207,7 +207,7 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 continue
             fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
             named = fitting is not None and is_named_apart(fitting, used, read.text[claim.start : claim.end])
-            if not all(cannot(one, claim.kinds, unknown=named) for one in used):
+            if not all(cannot(one, claim.kinds) or (named and not may_also(one, claim.kinds)) for one in used):
                 continue
             reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
             if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):

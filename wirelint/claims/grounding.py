@@ -347,7 +347,7 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
-    changed = [datum for datum in left if _is_altered(kind, datum.value)]
+    changed = [datum for datum in left if _is_altered(kind, datum.value, len(left))]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
@@ -366,11 +366,18 @@ def _is_labelled(one: Stated, datum: Datum) -> bool:
     return len(key) > 1 and re.search(rf"(?<!\w){re.escape(key)}\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
 
 
-def _is_altered(value: Value, datum: Value) -> bool:
-    """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped."""
+def _is_altered(value: Value, datum: Value, among: int = 1) -> bool:
+    """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped.
+
+    `among`: the numbers that it is compared with. A short one may be one digit off another of many by chance.
+    """
     digits, apart = _digits_apart(value, datum)
     one_digit = len(apart) == 1 < digits - 2 and (value.unit is datum.unit or datum.unit is None)
-    return one_digit or _is_swapped(value, datum)
+    return (one_digit and _RARE * among * digits < 10 ** (digits - 1)) or _is_swapped(value, datum)
+
+
+_RARE = 20
+"""Times that numbers of some digits are more than those one digit off some of them."""
 
 
 def _is_swapped(value: Value, datum: Value) -> bool:

@@ -6,13 +6,14 @@ user's order, nothing ran in the turn that could have done it, and a declared to
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
-from wirelint.claims.actions import DONE, PARTICIPLE, PAST, stem, words_of
+from wirelint.claims.actions import DONE, PARTICIPLE, PAST, Kind, stem, words_of
 from wirelint.claims.announcements import asked, asks_about_past, asks_for_text, is_english
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.claims import EARLIER, Claim, claims
 from wirelint.claims.derivation import STOP, words_in
 from wirelint.claims.evidence import last_words
 from wirelint.claims.grounding import (
@@ -26,9 +27,9 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.order_check import HANDED_OVER, is_order
 from wirelint.claims.side_effects import heads_text
-from wirelint.claims.toolkinds import Ability, ability, cannot, name_words
+from wirelint.claims.toolkinds import Ability, ability, may_also, name_words
 from wirelint.claims.values import FIRST_UNSPACED
-from wirelint.model import Request
+from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -65,7 +66,7 @@ def reported_done(
         if not english and place and _denies(before):
             return None
         done = _PHRASES["done_in_english"].search(line) if english else _finished(line)
-        if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
+        if done is None or sentence.bullet or not is_about_this_case(sentence):
             continue
         if not english and line.rstrip("* ").endswith((":", "：")) and prose.text[sentence.end :].strip():
             return None  # "Ik heb er drie zinnen van gemaakt:", and the product
@@ -158,29 +159,71 @@ def reported_beside_lookups(
 def acted_by_name(
     prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
 ) -> tuple[Claim, Ability] | None:
-    """Return a claim in the verb of a tool's own name that the user's order has too: "I've cancelled it", of "please cancel
-    it" and `cancel_subscription`, which was never called. `used`: the tools of the turn, of which none could do it.
+    """Return a finished act in the verb of the name of a tool that was never called: "pushed to origin" of `git_push`.
+
+    The user's order has the verb too, or asks for such an act, or the sentence has the whole name or repeats the order.
+    `used`: the tools of the turn, of which none could do it.
     """
     words, called = last_words(request), {call.name for call in request.calls}
-    order = _roots(words)
     if words.rstrip().endswith(("?", "？")) or asks_about_past(words):
         return None
-    for claim in claims(prose):
-        if claim.form != "said" or claim.earlier or claim.kinds <= {"search", "read"}:
+    order, wanted = _roots(words), asked(words)
+    # A result may tell of it.
+    returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
+    idle = [one for one in able if one.tool.name not in called]
+    for act in itertools.chain((one for one in claims(prose) if one.form == "said"), _acts_by_form(prose)):
+        if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
             continue
-        if claim.kinds <= {"write", "create"} and (asks_for_text(words) or stem(claim.verb) in _WRITES):
-            continue
-        for one in able:
-            shared = _roots(claim.verb) & order & _roots(" ".join(name_words(one.tool.name)))
-            if (
-                shared
-                and one.tool.name not in called
-                and all(cannot(other, claim.kinds, unknown=True) for other in used)
-            ):
-                return claim, one
+        if _NOTHING.match(act.object):
+            continue  # "I've run no tests"
+        sentence = prose.text[act.start : act.end]
+        for one in idle:
+            name = [_roots(word) for word in name_words(one.tool.name)]
+            shared = _roots(act.verb) & frozenset().union(*name)
+            if not shared or (one.kinds and one.kinds <= {"search", "read"}):
+                continue
+            whole = len(name) > 1 and all(not word.isdisjoint(_roots(sentence)) for word in name)
+            echo = len(particulars(sentence) & particulars(words)) > 1
+            if not (whole or echo or shared & order or act.kinds & wanted):
+                continue
+            if any(may_also(other, act.kinds & _OUTSIDE) or shared & _roots_of(other.tool) for other in used):
+                continue
+            if shared.isdisjoint(returned):
+                return act, one
     return None
 
 
+def _roots_of(tool: Tool) -> frozenset[str]:
+    return _roots(f"{' '.join(name_words(tool.name))} {tool.description}")
+
+
+def _is_by_itself(act: Claim, words: str) -> bool:
+    """Return True for an act that a reply may do within itself: it has written a text."""
+    return stem(act.verb) in _WRITES or (act.kinds <= {"write", "create"} and bool(act.kinds) and asks_for_text(words))
+
+
+def _acts_by_form(prose: Prose) -> Iterator[Claim]:
+    """Yield the finished verbs of English sentences, whoever is their subject: "committed and pushed", "is logged"."""
+    for sentence in prose.sentences if is_english(prose.masked) else ():
+        if (
+            sentence.question
+            or negates(sentence)
+            or not is_about_this_case(sentence)
+            or EARLIER.search(sentence.masked)
+        ):
+            continue
+        for found in _ACTED.finditer(sentence.masked):
+            verb = found["verb"].rpartition("-")[2].casefold()
+            kinds = PARTICIPLE.get(verb, PAST.get(verb, frozenset()))
+            yield Claim(kinds, verb, "passive", sentence.masked[found.end() :], *sentence.span)
+
+
+_OUTSIDE: frozenset[Kind] = frozenset({"send", "book", "delete"})
+_NOTHING = re.compile(r" (?:no|none|nothing)\b")
+_ACTED = re.compile(
+    r"(?i)(?:\b(?:I|I['’]ve|have|is|are|been|and|now|also|just|then|successfully)\s|^\W*|[:,–—]\s?\W{0,2})"
+    r"(?P<verb>(?:[a-z]+-)?(?:[a-z]{2,}ed|sent|set|put|paid|run|ran))\b"
+)
 _WRITES = frozenset(map(stem, _PHRASES.words("by_itself")))
 
 

@@ -79,7 +79,7 @@ def wrong_clause(
             _value_of_another(clause, text, asked, elsewhere, portions)
             or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
-            or (None if by_key else _only_time_of_another(clause, table, given))
+            or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause, turn.texts)
@@ -299,13 +299,18 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     return f"the time {shown!r} is not that of its row: {clause.row.place}" if as_it_is else None
 
 
-def _only_time_of_another(clause: Clause, table: Sequence[Row], given: GivenDates) -> str | None:
+def _only_time_of_another(prose: Prose, clause: Clause, table: Sequence[Row], given: GivenDates) -> str | None:
     """Return why the only time of day in a clause is that of another row: "Mbeki is at 13:00", the time of Hargreaves."""
     own, told = times_of(clause.row), list(clocks(clause.text))
     if len(own) != 1 or len(told) != 1 or not told[0].possible.isdisjoint(own | given.minutes):
         return None
     if any(_PHRASES[key].search(clause.text) for key in ("relates", "negates")) or _DEADLINE.search(clause.text):
         return None
+    whole = prose.text[clause.start : clause.end]
+    if not any(
+        isinstance(cell, str) and not DIGIT.search(cell) and holds(whole, cell) for cell in clause.row.cells.values()
+    ):
+        return None  # named by a word of a longer text
     home = next((row for row in table if times_of(row) == {told[0].minutes}), None)
     shown = clause.text[told[0].start : told[0].end]
     return f"the time {shown!r} belongs to another row: {home.place}" if home is not None else None

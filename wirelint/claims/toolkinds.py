@@ -188,18 +188,24 @@ _REPORTS: Mapping[Kind, re.Pattern[str]] = {
 _SHORT_RESULT = 300
 
 
-def cannot(able: Ability, kinds: frozenset[Kind], *, unknown: bool = False) -> bool:
+def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
     """Return True if a tool certainly does nothing of the kinds: its name and description are all about other kinds.
 
-    A tool without a verb, one that runs commands, and one that forwards requests can do anything. A side effect in its
-    description counts as well. `unknown`: return True also for a tool without a verb.
+    A tool without a verb and one that runs something can do anything.
     """
+    return bool(able.kinds) and "run" not in able.kinds and not does(able, kinds) and not may_also(able, kinds)
+
+
+def may_also(able: Ability, kinds: frozenset[Kind]) -> bool:
+    """Return True if a tool may do something of the kinds besides what its verb says."""
+    told = f"{' '.join(name_words(able.tool.name))} {able.tool.description}"
+    return does_anything(able) or _tells(_SIDE_EFFECTS, told, kinds)
+
+
+def does_anything(able: Ability) -> bool:
+    """Return True for a shell, an agent, or a tool that forwards requests."""
     named = _PHRASES["camel"].sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
-    if able.shell or not (able.kinds or unknown) or able.kinds & {"run"} or _PHRASES["anything"].search(named):
-        return False
-    if does(able, kinds):
-        return False
-    return not _tells(_SIDE_EFFECTS, f"{named.replace('_', ' ')} {able.tool.description}", kinds)
+    return able.shell or _PHRASES["anything"].search(named) is not None
 
 
 def reports(result: str, kinds: frozenset[Kind]) -> bool:
@@ -208,7 +214,7 @@ def reports(result: str, kinds: frozenset[Kind]) -> bool:
 
 
 def _tells(patterns: Mapping[Kind, re.Pattern[str]], text: str, kinds: frozenset[Kind]) -> bool:
-    return any(kind not in patterns or patterns[kind].search(text) is not None for kind in kinds)
+    return any(kind in patterns and patterns[kind].search(text) is not None for kind in kinds)
 
 
 def names(tool: Tool, text: str) -> bool:
