@@ -523,7 +523,7 @@ def failures_as_success(turn: Turn) -> Contradiction | None:
         one_of_them = acted and any(holds(shown, word) for word in named)
         fault = _OF_GROUNDING["no_fault"].search(sentence.masked) if is_whole else None
         # Not "no CRC errors", or "no errors of the parser"
-        plain = fault is not None and len(fault[0].split()) == _TWO_WORDS
+        plain = fault is not None and len([word for word in fault[0].split() if word != "any"]) == _TWO_WORDS
         without_fault = plain and fault is not None and _CLAUSE_ENDS.match(sentence.masked, fault.end())
         if without_fault or ((in_all or one_of_them) and not negates(sentence)):
             return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")

@@ -73,7 +73,7 @@ def as_datum(value: Value) -> Datum:
 @remembered
 def data(text: str) -> tuple[Datum, ...]:
     """Return the numbers of a result."""
-    document = decode_json(text) if text.lstrip().startswith(("{", "[")) else None
+    document = document_of(text)
     if isinstance(document, (dict, list)):
         return tuple(itertools.islice(_of_json(document, (), frozenset()), MOST_DATA))
     lines = table_lines(text)
@@ -82,6 +82,33 @@ def data(text: str) -> tuple[Datum, ...]:
         rest = "\n".join("" if number in own else line for number, line in enumerate(text.splitlines(), 1))
         return tuple(itertools.islice(itertools.chain(_of_table(lines), _of_lines(rest)), MOST_DATA))
     return tuple(itertools.islice(_of_lines(text), MOST_DATA))
+
+
+def document_of(text: str) -> Json:
+    """Return the JSON of a result, with lists of cells as objects: `{"columns": ["id"], "rows": [[1]]}`; None for text."""
+    return _with_headings(decode_json(text), 0) if text.lstrip().startswith(("{", "[")) else None
+
+
+def _with_headings(document: Json, depth: int) -> Json:
+    if not isinstance(document, dict) or depth > 1:
+        return document
+    heads = next((names for cells in document.values() if len(names := _names(cells)) > 1), [])
+    if not heads:
+        return {key: _with_headings(cells, depth + 1) for key, cells in document.items()}
+    return {key: _as_objects(cells, heads) for key, cells in document.items()}
+
+
+def _names(cells: Json) -> list[str]:
+    """Return the texts of a list, or the names of its objects, `[{"name": "id"}]`; nothing for others."""
+    listed = cells if isinstance(cells, list) else []
+    named = [one.get("name") if isinstance(one, dict) else one for one in listed]
+    names = [name for name in named if isinstance(name, str)]
+    return names if len(names) == len(named) else []
+
+
+def _as_objects(rows: Json, heads: Sequence[str]) -> Json:
+    cells = [row for row in rows if isinstance(row, list) and len(row) == len(heads)] if isinstance(rows, list) else []
+    return [dict(zip(heads, row, strict=True)) for row in cells] if cells and cells == rows else rows
 
 
 def table_lines(text: str) -> list[tuple[int, list[str]]]:

@@ -95,10 +95,13 @@ def _displaced(
     found = (one for one in read(prose.masked) if durations.match(prose.masked, one.start) is None)
     stated = list(itertools.islice(found, _MOST_MOMENTS))
     returned = {one.given for text in turn.returned for one in read(text)} if stated else set()
-    if not 0 < len(returned) <= most:
+    if not returned:
         return None
     # `10:24` of a log that has `00:10:24`
     strange = [one for one in stated if not follows(one) and not _is_in(prose.text[one.start : one.end], turn.returned)]
+    told = {one.given for one in stated}
+    if len(returned) > most and not (len(strange) == 1 and _is_other_day(strange[0], returned - told)):
+        return None
     spoken = list(statements(prose))
     own = {each: [one for one in stated if each.start <= one.start < each.end] for each in spoken}
     # A reply that has one of them may speak of other events too, unless one sentence lists all of them and one more.
@@ -110,6 +113,7 @@ def _displaced(
             or not (
                 returned <= listed
                 or _is_altered(strange[0], returned - listed)
+                or _is_other_day(strange[0], returned - told)
                 or _is_only_one_left(stated, turn.returned, read)
             )
         ):
@@ -146,6 +150,17 @@ def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
         return False
     told, other = divmod(one.given[0], 60), divmod(next(iter(left))[0], 60)
     return (told[0] == other[0]) != (told[1] == other[1])
+
+
+def _is_other_day(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
+    """Return True if a date is one of those left out but for a digit of its day: 18 June of 28 June, 21 of 12 June."""
+    if not isinstance(one, Date):
+        return False
+    shown = f"{one.day:02}"
+    alike = [
+        f"{other[2]:02}" for other in left if other[1] == one.month and 0 in {one.year, other[0], one.year - other[0]}
+    ]
+    return any(day != shown and (day[1] == shown[1] or day == shown[::-1]) for day in alike)
 
 
 def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from wirelint import lexicon
-from wirelint.claims.derivation import derived_from
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import has_negation, is_admission, is_telling, statements
+from wirelint.claims.grounding import has_negation, is_admission, statements
 from wirelint.claims.row_values import word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
@@ -23,7 +22,6 @@ from wirelint.claims.rows import (
     fields_by_key,
     holds,
     named_rows,
-    own_data,
     rows_by_date,
     side_by_side,
     tables,
@@ -31,6 +29,7 @@ from wirelint.claims.rows import (
     without_states,
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
+from wirelint.claims.table_claims import out_of_bounds, swapped_rows
 from wirelint.claims.values import LONGEST, without_moments
 from wirelint.text.prose import Prose
 
@@ -53,45 +52,20 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
             found = (
                 _all_alike(prose, table)
                 or _mixed(prose, parts)
+                or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
-                or _exchanged(prose, text, parts)
+                or swapped_rows(turn, table, parts)
+                or out_of_bounds(turn, table, parts)
                 or wrong_clause(turn, text, table, list(clauses_of(prose, parts)))
             )
             if found is not None:
                 return found
         fields = fields_by_key(text) if len(text) <= LONGEST else ()
         parts = named_rows(prose, fields)
-        if found := _exchanged(prose, text, parts):
-            return found
         clauses = list(clauses_behind(prose, parts))
         if found := wrong_clause(turn, text, fields, clauses, by_key=True):
             return found
-    return None
-
-
-def _exchanged(prose: Prose, text: str, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a clause that gives the values of some rows to others: `3.2 kg of Saaz and 14.5 kg of Cascade`.
-
-    The values and the names of rows are paired in their order. Each value is in one row only.
-    """
-    for part, found in parts:
-        rows = [row for _, row, _ in {row.place: (at, row, name) for at, row, name in reversed(found)}.values()][::-1]
-        clause = clause_of(prose, rows[0], part, [span for span, _, _ in found])
-        told = [value for value in without_moments(clause.text) if is_telling(value, clause.text)]
-        if len(rows) < 2 or len(told) != len(rows):
-            continue
-        own = {row.place: own_data(row, text) for row in rows}
-        homes = [[(place, datum) for place in own for datum in derived_from(value, own[place])] for value in told]
-        if any(len(each) != 1 for each in homes):
-            continue
-        moved = [(each[0], row.place) for each, row in zip(homes, rows, strict=True) if each[0][0] != row.place]
-        if len(moved) > 1 and {place for (place, _), _ in moved} == {place for _, place in moved}:
-            datum = moved[0][0][1]
-            value = next(one for one, each in zip(told, homes, strict=True) if each[0] == moved[0][0])
-            shown = clause.text[value.start : value.end]
-            against = f"{shown!r} belongs to another row: {datum.place} = {datum.value.shown}"
-            return Contradiction(*part, against)
     return None
 
 
@@ -123,6 +97,31 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
                 named = next(number for number, one, _ in whole if one is other)
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)
+    return None
+
+
+def _named_by_one_cell(turn: Turn, parts: Sequence[Named]) -> Contradiction | None:
+    """Return a clause with one cell of a row that the reply names by nothing else, in place of that of the only other row
+    that it names: "KL1766 to Amsterdam is on time. Head for gate B44", which is the gate of another flight.
+    """
+    text, named = turn.prose.text, [one for _, found in parts for one in found]
+    rows = {row.place: row for _, row, _ in named}
+    columns: dict[str, set[int]] = {}
+    for number, row in _cells_named(named):
+        columns.setdefault(row.place, set()).add(number)
+    for one, other in itertools.permutations(rows.values(), 2) if len(rows) == len(columns) == 2 else ():
+        only = columns[one.place]
+        if len(only) != 1 or only <= columns[other.place] or len(columns[other.place]) < 2:
+            continue
+        number = next(iter(only))
+        if (
+            one.names[number] in map(str, other.cells.values())
+            or holds(text, other.names[number])
+            or any(holds(told, one.names[number]) for told in turn.told)
+        ):
+            continue
+        part = next(part for part, found in parts if any(row.place == one.place for _, row, _ in found))
+        return Contradiction(*part, f"{one.names[number]!r} is of another row than {other.names[0]!r}: {one.place}")
     return None
 
 

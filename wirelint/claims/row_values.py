@@ -123,6 +123,7 @@ def _value_of_another(
     others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
     related = _PHRASES["compares"].search(clause.text) is not None  # the clause tells of another row too
     elsewhere = {} if related else _in_one_other_row(stated, own, others)
+    name = blanks.start() if (blanks := _BLANKS.search(clause.text)) is not None else 0
     for value in stated[:1] if sole else stated:
         if sole and (_ratios([value], own) or _NEXT_THING.search(clause.text, 0, value.start)):
             continue  # a recipe for three times as many, or the next thing
@@ -143,13 +144,26 @@ def _value_of_another(
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
         if not telling and _are_one_column([*own, *others]):
             telling = _is_only_unsaid(value, stated, clause.text, texts)
-        if columns and not related:
+        # "third with 44 points, so only 5 behind the first": the comparison is another piece of the clause
+        compared = related and any(
+            map(_PHRASES["compares"].search, (_piece(clause.text, at) for at in (value.start, name)))
+        )
+        if columns and not compared:
             same = (datum for datum in lacking if datum.column in columns)
             mine = next((datum for datum in same if telling or is_beside_key(value, datum.column, clause.text)), None)
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 shown = clause.text[value.start : value.end]
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
     return None
+
+
+def _piece(text: str, at: int) -> str:
+    """Return the piece of a clause between commas and brackets that has an offset."""
+    start = max(text.rfind(sign, 0, at) for sign in _PIECE_ENDS) + 1
+    return text[start : min((end for sign in _PIECE_ENDS if (end := text.find(sign, at)) >= 0), default=len(text))]
+
+
+_PIECE_ENDS = ",()"
 
 
 def _is_only_unsaid(value: Value, stated: Sequence[Value], shown: str, texts: Sequence[str]) -> bool:

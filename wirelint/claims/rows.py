@@ -24,6 +24,7 @@ from wirelint.claims.derivation import (
     STOP,
     Datum,
     data,
+    document_of,
     table_lines,
 )
 from wirelint.claims.evidence import Fact
@@ -51,7 +52,9 @@ _INFLECTED, _ENDING = 6, re.compile(r"[a-z]{1,2}(?!\w)")
 """Letters from which on a name may have an ending of one or two letters."""
 _CYRILLIC = re.compile(r"[а-яё]{5,}")
 CLOCK = re.compile(r"\d{1,2}:\d\d")
-_NAMING = re.compile(r"[^\W\d_]|\A\d{1,4}[-–]\d{1,4}\Z|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z")
+_NAMING = re.compile(
+    r"[^\W\d_]|\A\d{2,}(?: \d{2,})+\Z|\A\d{1,4}[-–]\d{1,4}\Z|\A\d+(?:\.\d+){2,}\Z|\A\d{3,}\Z|\A\d{1,2}:\d\d\Z"
+)
 SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
@@ -76,7 +79,7 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
     if len(text) > LONGEST:
         return ()
     if text.lstrip().startswith(("{", "[")):
-        return tuple(_tables(decode_json(text), "", 0))
+        return tuple(_tables(document_of(text), "", 0))
     return tuple(_columns(text))
 
 

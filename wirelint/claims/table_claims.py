@@ -1,0 +1,97 @@
+"""Sentences about several rows of a table: values within their bounds, and cells of two rows in each other's place."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from wirelint import lexicon
+from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.grounding import statements
+from wirelint.claims.rows import Named, Row, holds
+from wirelint.claims.states import pattern_of
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import values
+from wirelint.model import Json
+
+_PHRASES = lexicon.Phrases("table_claims")
+_OF_GROUNDING = lexicon.Phrases("grounding")
+_TELLING = 10
+"""Numbers from which on two clauses hardly have them by chance."""
+_MOST_CLAUSES = 24
+"""Clauses about one row each that are compared with one another."""
+
+
+def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
+    """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds."""
+    outside = {row.place: why for row in table if (why := _outside(row)) is not None}
+    if not outside or _PHRASES["out_of_range"].search(turn.prose.text):
+        return None
+    for sentence in statements(turn.prose):
+        inside = _PHRASES["in_range"].search(sentence.masked)
+        if inside is None or _OF_GROUNDING["negates"].search(sentence.masked, 0, inside.end()):
+            continue
+        named = {row.place for part, found in parts for _, row, _ in found if sentence.start <= part[0] < sentence.end}
+        of_all = not named and pattern_of("all").search(sentence.masked) is not None
+        place = next((one for one in outside if one in named or of_all), None)
+        if place is not None:
+            return Contradiction(*sentence.span, f"{place}: {outside[place]}")
+    return None
+
+
+def _outside(row: Row) -> str | None:
+    """Return how the value of a row is outside the bounds that the row itself gives."""
+    low, high, value = (next(_bound(row, end), None) for end in ("low", "high", "value"))
+    if value is not None and high is not None and value > high:
+        return f"{value:g} is above {high:g}"
+    return f"{value:g} is below {low:g}" if value is not None and low is not None and value < low else None
+
+
+def _bound(row: Row, end: str) -> Iterator[float]:
+    """Yield the numbers of a row that are its value or one end of its range: `"low": 3.5`, `"ref": "3.5-5.1"`."""
+    for key, cell in row.cells.items():
+        words = frozenset(name_words(key))
+        ends = _ends(cell) if words & _BOUNDS["range"] else []
+        if len(ends) == 2 and end != "value":
+            yield ends[end == "high"]
+        elif isinstance(cell, (int, float)) and not isinstance(cell, bool) and words & _BOUNDS[end]:
+            yield float(cell)
+
+
+def _ends(cell: Json) -> list[float]:
+    if isinstance(cell, list):
+        return [float(one) for one in cell if isinstance(one, (int, float))]
+    found = _RANGE.fullmatch(cell) if isinstance(cell, str) else None
+    return [float(one) for one in found.groups()] if found is not None else []
+
+
+_RANGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[-–—]\s*(\d+(?:\.\d+)?)\s*\D{0,12}")
+_BOUNDS = {name: frozenset(_PHRASES.words(f"bounds_{name}")) for name in ("low", "high", "range", "value")}
+
+
+def swapped_rows(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
+    """Return one of two clauses about one row each that have each other's cell of a column, and not their own."""
+    alone = [(part, found[0][1]) for part, found in parts if len({row.place for _, row, _ in found}) == 1]
+    for (span, row), (other_span, other) in itertools.combinations(alone[:_MOST_CLAUSES], 2):
+        first, second = (turn.prose.text[slice(*one)] for one in (span, other_span))
+        for key, cell in row.cells.items() if row.place != other.place else ():
+            foreign = other.cells.get(key)
+            if cell == foreign or not (_has(first, foreign) and _has(second, cell)):
+                continue
+            in_two = sum(each.cells.get(key) in (cell, foreign) for each in table) == 2
+            if all(isinstance(one, (int, float)) and abs(one) < _TELLING for one in (cell, foreign)):
+                continue
+            if in_two and not _has(first, cell) and not _has(second, foreign):
+                against = f"{foreign!r} is that of {other.place}, not of {row.place}: {key} = {cell!r}"
+                return Contradiction(*span, against)
+    return None
+
+
+def _has(text: str, cell: Json) -> bool:
+    """Return True if a text has a number or a text of a cell."""
+    if isinstance(cell, str):
+        return len(cell) > 1 and holds(text, cell)
+    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
+        return False
+    return any(reading == cell for one in values(text) for reading in one.readings)
