@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
-from wirelint.claims.counts import count_above_rows, looking_up, miscounted_states, wrong_counts
+from wirelint.claims.counts import looking_up, miscounted_states
 from wirelint.claims.derivation import (
-    NEAR,
     STOP,
     data,
     equals,
@@ -40,7 +39,7 @@ from wirelint.claims.grounding import (
     wrong_value,
 )
 from wirelint.claims.listings import wrong_cells
-from wirelint.claims.moments import CELL, RELATIVE, TELLING, earlier_value, wrong_moment, wrong_weekday
+from wirelint.claims.moments import CELL, RELATIVE, earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
     wrong_currency,
     wrong_unit,
@@ -51,7 +50,7 @@ from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import opposite_states, pattern_of, states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, NUMERALS, unit_of, values, whole_number
+from wirelint.claims.values import LONGEST, NUMERALS, values, whole_number
 from wirelint.history.handed_back import handed_back
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json, Request
@@ -308,81 +307,11 @@ _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
 _SMALL = frozenset(word[:5] for word in STOP)
 
 
-def denied_numbers(turn: Turn) -> Contradiction | None:
-    """Return the denial of things that a result counts or lists: "no errors" with `"errors": 4`.
-
-    The noun is a form of the key's only word.
-    """
-    if len(turn.good) < len(turn.known) or any(len(text) > LONGEST for text in turn.returned):
-        return None
-    for sentence in turn.sentences:
-        denials = [*_PHRASES["none_exists"].finditer(sentence.masked), *_PHRASES["without"].finditer(sentence.masked)]
-        for none in denials:
-            noun = next(filter(None, none.groups()), "")
-            nouns = [noun, _COUNT_NOUNS.get(noun.casefold(), noun)]
-            if found := _denied_below(turn, sentence, none):
-                return found
-            ends = _PHRASES["ends"].match(sentence.masked, none.end()) is not None
-            in_all = ends or _IN_ALL.match(sentence.masked, none.end())
-            if particulars(nouns[-1]) == _ERROR and in_all and (line := _error_line(turn)) is not None:
-                return Contradiction(*sentence.span, f"the log has {line}", *SURE)
-            if len(nouns[-1]) < _SHORTEST_NOUN or not ends:
-                continue
-            held = [(key, held, fact) for fact in turn.good for key, held in _held(fact.result.text, nouns)]
-            if held and all(number not in _ZEROS for _, number, _ in held):
-                key, number, fact = held[0]
-                against = f"the result lists {key}" if number.startswith("[") else f"the result has {key} = {number}"
-                return Contradiction(*sentence.span, f"{against}: {fact.shown}", *SURE)
-    return None
-
-
-_COUNT_NOUNS = {word: noun for noun, words in _PHRASES.table("count_nouns").items() for word in words.split()}
-_SHORTEST_NOUN = 5
-_ERROR = particulars("errors")
-_IN_ALL = re.compile(
-    r"(?i) (?:in (?:the|this|your)|were|found|reported|at all|in den|im|dans les?|en (?:el|los)|nei|nel)\b"
-)
-_LOG_ERROR = re.compile(
-    r"^[^\w\n]{0,8}(?:[\d:.,TZ/+-]{1,40} ){1,3}[^\w\n]{0,8}(?:ERROR|FATAL|CRITICAL)\b.{0,60}", re.MULTILINE
-)
-"""A line of a log that begins with its time and level."""
-
-
-def _error_line(turn: Turn) -> str | None:
-    found = next(filter(None, map(_LOG_ERROR.search, turn.returned)), None)
-    return repr(found[0]) if found is not None else None
-
-
-def _denied_below(turn: Turn, sentence: Sentence, none: re.Match[str]) -> Contradiction | None:
-    """Return "no CRC errors" where a result has `"errors": {"crc": 1284}`: a number under two keys, by both words."""
-    said = {
-        word.casefold().rstrip("s") for word in _WORD.findall(sentence.masked[none.start() : none.end() + NEAR])[1:3]
-    }
-    for fact in turn.good if len(said) == TELLING else ():
-        for datum in data(fact.result.text):
-            path = {word.rstrip("s") for key in datum.place.split("/")[-2:] for word in name_words(key)}
-            if datum.column != "#" and path == said and datum.value.readings[0] > 0:
-                return Contradiction(
-                    *sentence.span, f"the result has {datum.place} = {datum.value.shown}: {fact.shown}", *SURE
-                )
-    return None
-
-
 _HELD = re.compile(
     r"(?<![\w-])(?<![Nn]o )(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*"
     r"(?:[\"']?(?P<number>\d+(?:\.\d+)?|null|None)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
 )
-_ZEROS = frozenset({"0", "0.0", "[]", "null", "None"})
 _OF_COUNTS = frozenset({"count", "total", "number", "num"})
-
-
-def _held(text: str, nouns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keys whose only word is a form of one of the nouns, with their numbers or beginnings of lists: `[{`."""
-    roots = [*map(particulars, nouns)]
-    for one in _HELD.finditer(text):
-        words = [word for word in name_words(one["key"]) if unit_of(word) is None and word not in _OF_COUNTS]
-        if len(words) == 1 and particulars(words[0]) in roots:
-            yield one["key"], one["number"] or "".join(one["list"].split())
 
 
 def value_for_null(turn: Turn) -> Contradiction | None:
@@ -596,16 +525,8 @@ def contradictions(
     turn = Turn(prose, known, called, request)
     checks = [denied_hits]
     if _NONE.occur_in(prose.masked.lower()):
-        checks += [denied_items, denied_numbers]
-    checks += [
-        miscounted_states,
-        count_above_rows,
-        wrong_counts,
-        false_test_reports,
-        dry_run_as_done,
-        failures_as_success,
-        _wrong_argument,
-    ]
+        checks.append(denied_items)
+    checks += [miscounted_states, false_test_reports, dry_run_as_done, failures_as_success, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None

@@ -31,6 +31,7 @@ from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, weekdays
 from wirelint.model import Json
 from wirelint.text.prose import Sentence
 
+_PHRASES = lexicon.Phrases("grounding")
 RELATIVE = lexicon.compiled(lexicon.load("dates")["relative"])
 _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
@@ -120,7 +121,9 @@ def _displaced(
             return None
     for sentence in spoken:
         first = next((one for one in own[sentence] if one in strange), None)
-        if first is not None and not _speaks_of_durations(sentence, first.start):
+        if first is None or _PHRASES["zone"].search(sentence.masked):
+            continue
+        if not _speaks_of_durations(sentence, first.start):
             shown = prose.text[first.start : first.end]
             against = f"the {kind} {shown!r} is in no result and follows from none: {turn.good[-1].shown}"
             return Contradiction(*sentence.span, against)

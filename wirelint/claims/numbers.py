@@ -70,6 +70,8 @@ def wrong_currency(turn: Turn) -> Contradiction | None:
             continue
         if _is_small(value) or is_said(value, turn.prose.masked, turn.told):
             continue
+        if _RATE_BEFORE.search(turn.prose.masked[: value.start]):
+            continue
         sentence = next((one for one in turn.prose.sentences if one.start <= value.start < one.end), None)
         span = sentence.span if sentence is not None else (value.start, value.end)
         shown = turn.prose.text[value.start : value.end]
@@ -96,6 +98,8 @@ def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[
 
 _RATE = re.compile(r"(?i)(?<![a-z])(?:rate|kurs|taux|cambio|koers|fx)")
 """A key whose number is in two currencies: "192.8 yen to the pound"."""
+_RATE_BEFORE = re.compile(r"(?<![\d.,])1 ?(?:[A-Z]{3}|[€$£¥]) ?[=≈:] ?\Z|[€$£¥] ?1 ?[=≈:] ?\Z")
+"""The head of a rate of exchange: `1 EUR = `."""
 _AMOUNT = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 
 

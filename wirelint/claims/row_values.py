@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
+    MONEY,
     Datum,
     GivenDates,
     amount_for,
@@ -76,14 +77,13 @@ def wrong_clause(
     portions = {ratio for ratio, count in ratios.items() if count > 1}
     for clause in clauses:
         against = (
-            _value_of_another(clause, text, asked, elsewhere, portions)
+            _value_of_another(clause, text, table, asked, elsewhere, portions)
             or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, clauses, everywhere)
             or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause, turn.texts)
-            or _field_of_another(clause, table)
             or _weekday_of_another(turn.prose, clause, table)
         )
         if against is not None:
@@ -105,6 +105,7 @@ _SMALL_RATIO = 4
 def _value_of_another(
     clause: Clause,
     text: str,
+    table: Sequence[Row],
     asked: Sequence[Datum],
     texts: Sequence[str],
     portions: Set[Fraction],
@@ -119,8 +120,9 @@ def _value_of_another(
     sole = len(clause.row.cells) == 1
     if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
-    whole = f"{clause.row.place.rpartition('/')[0]}/" if "/" in clause.row.place else "line "  # the list of the rows
-    others = [datum for datum in pool if datum.place.startswith(whole) and datum not in own]
+    others = (
+        [datum for row in table if row.place != clause.row.place for datum in own_data(row, text)] if stated else []
+    )
     related = _PHRASES["compares"].search(clause.text) is not None  # the clause tells of another row too
     elsewhere = {} if related else _in_one_other_row(stated, own, others)
     name = blanks.start() if (blanks := _BLANKS.search(clause.text)) is not None else 0
@@ -172,12 +174,12 @@ def _is_only_unsaid(value: Value, stated: Sequence[Value], shown: str, texts: Se
 
 
 def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum]:
-    """Yield the data of other rows that a value may be: of a whole amount of time only those with a unit."""
+    """Yield the data of other rows that a value may be. Those of a whole number with a unit have a unit, too, but money."""
     between = is_interval(value, [text])
-    is_time = value.is_whole and value.unit is not None and value.unit.dimension == "time"
+    measured = value.is_whole and value.unit is not None and value.unit.dimension not in MONEY
     for datum in others:
-        if datum.value.unit is None and (between or is_time):
-            continue  # 6 days between two dates, of 6 places
+        if datum.value.unit is None and (between or measured):
+            continue  # "6 days" or "6 kg", of 6 places
         if equals(value, datum.value) and value.is_whole >= datum.value.is_whole:
             yield datum
 
@@ -411,16 +413,6 @@ def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
 
 def _form_of_code(code: str) -> str:
     return re.sub(r"[A-Z]", "A", DIGIT.sub("9", code))
-
-
-def _field_of_another(clause: Clause, table: Sequence[Row]) -> str | None:
-    """Return why the only time of a clause is that of another field than the one that it names: `hora prevista`."""
-    fields = [(row, cell) for row in table for cell in row.cells.values() if len(row.cells) == 1]
-    told = {clock.minutes for clock in clocks(clause.text)}
-    if len(fields) != len(table) or " " not in clause.row.names[0] or len(told) != 1 or times_of(clause.row) & told:
-        return None
-    other = next((row for row, cell in fields if isinstance(cell, str) and times_of(row) == told), None)
-    return f"the time is that of {other.place}, not of {clause.row.place}" if other and times_of(clause.row) else None
 
 
 def _weekday_of_another(prose: Prose, clause: Clause, table: Sequence[Row]) -> str | None:

@@ -157,7 +157,12 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
         ]
         several = first is not None and len(str(one[first]).split()) > 1
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and several)), one, place))
-    return tuple(rows)
+    return tuple(rows[:-1] if _is_total(objects) else rows)
+
+
+def _is_total(objects: Sequence[Mapping[str, Json]]) -> bool:
+    """Return True if the last of some rows adds up the others: its first cell says so."""
+    return _PHRASES["total_row"].match(str(next(iter(objects[-1].values()), ""))) is not None
 
 
 def _by_number(objects: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:

@@ -67,7 +67,12 @@ def _ends(cell: Json) -> list[float]:
 
 
 _RANGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[-–—]\s*(\d+(?:\.\d+)?)\s*\D{0,12}")
-_BOUNDS = {name: frozenset(_PHRASES.words(f"bounds_{name}")) for name in ("low", "high", "range", "value")}
+_BOUNDS = {
+    "low": frozenset(_PHRASES.words("bounds_low")),
+    "high": frozenset(_PHRASES.words("bounds_high")),
+    "range": frozenset(_PHRASES.words("bounds_range")),
+    "value": frozenset(_PHRASES.words("bounds_value")),
+}
 
 
 def swapped_rows(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.announcements import announcement, asks_for_text
-from wirelint.claims.derivation import as_datum, equals, words_in
+from wirelint.claims.derivation import as_datum, equals, is_said, words_in
 from wirelint.claims.evidence import is_unseen, last_words
 from wirelint.claims.grounding import (
     LONGEST_ORDER,
@@ -84,11 +84,15 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return None  # a question about what the message brings: "What did she say? Log: 'Agent: …'"
     finders = [one for one in able if (not one.kinds or one.kinds & {"search", "read"}) and not names(one.tool, words)]
     asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
+    if (another := _about_another(prose, request, words, finders)) is not None:
+        return another
     things = [*numbers_of_things(words), *(_LABEL.findall(words) if at_once else ())]
     things += [word for word in _sent_before(request) if word in words]
     one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in statements(prose) if finders else ():
+        if sentence.masked.startswith("|") and not any(map(str.isdigit, sentence.masked)):
+            continue  # the heading of a table
         if _TIME_ZONE.search(sentence.masked):
             continue  # which a model knows
         found = _finder_for(sentence, finders, given, asked_for, at_once)
@@ -99,6 +103,31 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     return None
 
 
+def _about_another(
+    prose: Prose, request: Request, words: str, finders: Sequence[Ability]
+) -> tuple[Sentence, Tool] | None:
+    """Return a statement with numbers of a thing that only the user's last message names, after calls about others.
+
+    "And what do they take at Quayside?", where a tool was asked about Mill Lane.
+    """
+    asked = {call.name for call in request.calls}
+    tool = next((one.tool for one in finders if one.tool.name in asked), None)
+    if tool is None:
+        return None
+    told = [message.text for message in request.messages if message.text != words]
+    earlier = [*told, *(call.arguments.text for call in request.calls), *(result.text for result in request.results)]
+    known = "\n".join(earlier).casefold()
+    new = [name for name in _PROPER.findall(words) if name.casefold() not in known]
+    for sentence in statements(prose) if new else ():
+        if any(name in prose.text[slice(*sentence.span)] for name in new):
+            found = [one for one in stated(prose) if one.sentence == sentence]
+            if any(not is_said(one.value, prose.masked, [*earlier, words]) for one in found):
+                return sentence, tool
+    return None
+
+
+_PROPER = re.compile(r"(?<=\w )(?:[A-Z][\w-]*\d[\w-]*|[a-z]+-\d+|[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}(?: [A-ZÀ-ÖØ-Þ0-9][\w-]*)*)")
+"""A name within a sentence, or a code: `enc-08`."""
 _TIME_ZONE = re.compile(
     r"\b(?:UTC|GMT)\b|(?i:\b(?:time zones?|daylight (?:saving )?time|zeitzonen?|fuseaux? horaires?|husos? horarios?"
     r"|fus[io] orari[oi]?|fusos? horários?|tijdzones?|stref[ay] czasow|часов\w+ пояс|saat dilim)|时区|時差|시차)"
@@ -129,7 +158,7 @@ _MATERIAL = 40
 def _asks_about_day(words: str) -> bool:
     """Return True if a question is about a date or a day near today: "How much did we feed in yesterday?"."""
     near = _RELATIVE_DAYS.search(words) is not None or next(dates(words), None) is not None
-    return near and words.rstrip().endswith(("?", "？"))
+    return near and ("?" in words or "？" in words)
 
 
 _RELATIVE_DAYS = lexicon.compiled(lexicon.load("dates")["relative"])
