@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, Kind, stem, words_of
 from wirelint.claims.announcements import asked, asks_about_past, asks_for_text, is_english
-from wirelint.claims.claims import EARLIER, Claim, claims
+from wirelint.claims.claims import Claim, claims
 from wirelint.claims.derivation import STOP, words_in
 from wirelint.claims.evidence import last_words
 from wirelint.claims.grounding import (
@@ -159,38 +159,45 @@ def reported_beside_lookups(
 def acted_by_name(
     prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
 ) -> tuple[Claim, Ability] | None:
-    """Return a finished act in the verb of the name of a tool that was never called: "pushed to origin" of `git_push`.
+    """Return a finished act of a tool that was never called, as its name and the user's order tell it.
 
-    The user's order has the verb too, or asks for such an act, or the sentence has the whole name or repeats the order.
-    `used`: the tools of the turn, of which none could do it.
+    "Pushed to origin" has the verb of `git_push`, "the recall is set" the verb of the order and the noun of
+    `create_recall`. `used`: the tools of the turn, of which none could do it.
     """
     words, called = last_words(request), {call.name for call in request.calls}
-    if words.rstrip().endswith(("?", "？")) or asks_about_past(words):
+    if words.rstrip().endswith(("?", "？")) or asks_about_past(words) or _PHRASES["not_yet"].search(prose.masked):
         return None
-    order, wanted = _roots(words), asked(words)
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
-    idle = [one for one in able if one.tool.name not in called]
+    idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
     for act in itertools.chain((one for one in claims(prose) if one.form == "said"), _acts_by_form(prose)):
         if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
             continue
-        if _NOTHING.match(act.object):
+        verb = _roots(act.verb) - returned
+        if not verb or _NOTHING.match(act.object):
             continue  # "I've run no tests"
         sentence = prose.text[act.start : act.end]
         for one in idle:
-            name = [_roots(word) for word in name_words(one.tool.name)]
-            shared = _roots(act.verb) & frozenset().union(*name)
-            if not shared or (one.kinds and one.kinds <= {"search", "read"}):
-                continue
-            whole = len(name) > 1 and all(not word.isdisjoint(_roots(sentence)) for word in name)
-            echo = len(particulars(sentence) & particulars(words)) > 1
-            if not (whole or echo or shared & order or act.kinds & wanted):
-                continue
-            if any(may_also(other, act.kinds & _OUTSIDE) or shared & _roots_of(other.tool) for other in used):
-                continue
-            if shared.isdisjoint(returned):
+            could = any(may_also(other, act.kinds & _OUTSIDE) or verb & _roots_of(other.tool) for other in used)
+            if not could and _is_told(act, one.tool, sentence, words):
                 return act, one
     return None
+
+
+def _is_told(act: Claim, tool: Tool, sentence: str, words: str) -> bool:
+    """Return True if a finished act is that of a tool: by the verb of its name, which the order has or repeats, or by the
+    verb of the order and a noun of its name.
+    """
+    verb, told, order = _roots(act.verb), _roots(sentence), _roots(words)
+    name = [_roots(word) for word in name_words(tool.name)]
+    if not any(verb & word for word in name):
+        ordered = verb & order and not (
+            act.verb.endswith("ed") and act.verb in words_of(words)
+        )  # "delete merged branches"
+        return bool(ordered) and any(word & told & order for word in name)
+    whole = len(name) > 1 and all(word & told for word in name)
+    echo = len(particulars(sentence) & particulars(words)) > 1
+    return whole or echo or bool(verb & order or act.kinds & asked(words))
 
 
 def _roots_of(tool: Tool) -> frozenset[str]:
@@ -209,7 +216,7 @@ def _acts_by_form(prose: Prose) -> Iterator[Claim]:
             sentence.question
             or negates(sentence)
             or not is_about_this_case(sentence)
-            or EARLIER.search(sentence.masked)
+            or _LONG_AGO.search(sentence.masked)
         ):
             continue
         for found in _ACTED.finditer(sentence.masked):
@@ -218,6 +225,7 @@ def _acts_by_form(prose: Prose) -> Iterator[Claim]:
             yield Claim(kinds, verb, "passive", sentence.masked[found.end() :], *sentence.span)
 
 
+_LONG_AGO = re.compile(r"(?i)\b(?:already|previously|earlier|yesterday|ago|last (?:week|month|year|time))\b")
 _OUTSIDE: frozenset[Kind] = frozenset({"send", "book", "delete"})
 _NOTHING = re.compile(r" (?:no|none|nothing)\b")
 _ACTED = re.compile(
