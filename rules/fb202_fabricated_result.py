@@ -32,13 +32,13 @@ class FabricatedResult(Rule):
     result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
     a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
     takes the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id, version
-    or URL, a value of an earlier result where the same call has returned another one since, an item of a list
-    that no result has, "nothing found" against hits or an error, "no errors" against `errors: 4`, a value against
-    `"payout": null`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, a value, name, date,
-    time, word or state of another row in a clause that names one row of a list (by a name or its date, also in a list
-    below the name), one of several objects by name, or one of several calls of a tool, a report that admits no failure
-    although every result is an error, an action failed in the end, or a part failed (`"failed": […]`), another count,
-    test outcome or argument.
+    or URL, a value of an earlier result where the same call has returned another one since, "nothing found" against hits
+    or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against `{"locked": true}`,
+    "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a value, name, date, time,
+    word or state of another row in a clause that names one row of a list (by a name, also one that another result gives,
+    or by its date, also in a list below the name), one of several objects by name, or one of several calls of a tool,
+    two rows with each other's values, a report that admits no failure although every result is an error, an action failed
+    in the end, or a part failed (`"failed": […]`), another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -49,9 +49,10 @@ class FabricatedResult(Rule):
 
     ## False positives
     Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
-    anywhere in the conversation, on ranges and on what is usual, on counts that agree with any number in the results, on
-    narrowed counts and denials ("2 relevant articles", "no urgent mails"), on dates and times relative to today, in
-    another time zone or beside a duration, when one of several results supports the text, when the text admits the
+    anywhere in the conversation, on ranges and on what is usual, on new values where the results have more than six
+    numbers and none of them differs in a digit or two, on counts, on narrowed denials ("no urgent mails"), on dates and
+    times relative to today, in another time zone or beside a duration, on states that an action of the turn may have
+    changed, when one of several results supports the text, when the text admits the
     error or repeats its words, and beside images and files. Results of more than 20,000 characters or 240 numbers and
     replies of more than 8,000 characters are not compared. Errors that an MCP server returned on this wire are
     `mcp-error-swallowed`.

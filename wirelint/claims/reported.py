@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, Kind, stem, words_of
 from wirelint.claims.announcements import asked, asks_about_past, asks_for_text, is_english
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.claims import Claim, claims, is_foreign
 from wirelint.claims.derivation import STOP, words_in
 from wirelint.claims.evidence import last_words
 from wirelint.claims.grounding import (
@@ -211,7 +211,7 @@ def _is_by_itself(act: Claim, words: str) -> bool:
 
 def _acts_by_form(prose: Prose) -> Iterator[Claim]:
     """Yield the finished verbs of English sentences, whoever is their subject: "committed and pushed", "is logged"."""
-    for sentence in prose.sentences if is_english(prose.masked) else ():
+    for sentence in () if is_foreign(prose.masked) else prose.sentences:
         if (
             sentence.question
             or negates(sentence)
