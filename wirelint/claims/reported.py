@@ -26,7 +26,7 @@ from wirelint.claims.grounding import (
     particulars,
 )
 from wirelint.claims.order_check import HANDED_OVER, is_order
-from wirelint.claims.side_effects import heads_text
+from wirelint.claims.side_effects import heads_text, shows_product
 from wirelint.claims.toolkinds import Ability, ability, may_also, name_words
 from wirelint.claims.values import FIRST_UNSPACED
 from wirelint.model import Request, Tool
@@ -170,7 +170,8 @@ def acted_by_name(
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
     idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
-    for act in itertools.chain((one for one in claims(prose) if one.form == "said"), _acts_by_form(prose)):
+    said = (one for one in claims(prose) if one.form == "said" and (used or not _is_of_text(one, prose, words)))
+    for act in itertools.chain(said, _acts_by_form(prose) if used else ()):
         if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
             continue
         verb = _roots(act.verb) - returned
@@ -184,6 +185,17 @@ def acted_by_name(
     return None
 
 
+def _is_of_text(act: Claim, prose: Prose, words: str) -> bool:
+    """Return True for an act that the user told, or that may be one on a text in a turn in which nothing ran."""
+    if act.verb.endswith("ed") and act.verb in words_of(words):
+        return True
+    if act.kinds & {"send", "book"}:
+        return False
+    handed = HANDED_OVER.search(words.strip()) is not None
+    shown = _SHOWS.search(prose.text, act.start, act.end) is not None  # "I renamed it: `count = 1`"
+    return not is_order(words) or handed or shown or shows_product(act, prose) or heads_text(act.object)
+
+
 def _is_told(act: Claim, tool: Tool, sentence: str, words: str) -> bool:
     """Return True if a finished act is that of a tool: by the verb of its name, which the order has or repeats, or by the
     verb of the order and a noun of its name.
@@ -191,10 +203,8 @@ def _is_told(act: Claim, tool: Tool, sentence: str, words: str) -> bool:
     verb, told, order = _roots(act.verb), _roots(sentence), _roots(words)
     name = [_roots(word) for word in name_words(tool.name)]
     if not any(verb & word for word in name):
-        ordered = verb & order and not (
-            act.verb.endswith("ed") and act.verb in words_of(words)
-        )  # "delete merged branches"
-        return bool(ordered) and any(word & told & order for word in name)
+        said_so = act.verb.endswith("ed") and act.verb in words_of(words)  # "delete merged branches"
+        return bool(verb & order and not said_so) and any(word & told & order for word in name)
     whole = len(name) > 1 and all(word & told for word in name)
     echo = len(particulars(sentence) & particulars(words)) > 1
     return whole or echo or bool(verb & order or act.kinds & asked(words))
