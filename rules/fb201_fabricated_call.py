@@ -205,9 +205,12 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 or _PHRASES["nothing"].match(claim.object)
             ):
                 continue
+            able = [one for one in used if not cannot(one, claim.kinds)]
             fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
-            named = fitting is not None and is_named_apart(fitting, used, read.text[claim.start : claim.end])
-            if not all(cannot(one, claim.kinds) or (named and not may_also(one, claim.kinds)) for one in used):
+            told = read.text[claim.start : claim.end]
+            if able and (fitting is None or any(may_also(one, claim.kinds) for one in able)):
+                continue
+            if able and fitting is not None and not is_named_apart(fitting, used, told):
                 continue
             reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
             if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):

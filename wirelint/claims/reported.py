@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from wirelint import lexicon
 from wirelint.claims.actions import DONE, PARTICIPLE, PAST, Kind, stem, words_of
@@ -66,7 +67,7 @@ def reported_done(
         if not english and place and _denies(before):
             return None
         done = _PHRASES["done_in_english"].search(line) if english else _finished(line)
-        if done is None or sentence.bullet or not is_about_this_case(sentence):
+        if done is None or sentence.bullet or negates(sentence) or not is_about_this_case(sentence):
             continue
         if not english and line.rstrip("* ").endswith((":", "：")) and prose.text[sentence.end :].strip():
             return None  # "Ik heb er drie zinnen van gemaakt:", and the product
@@ -170,18 +171,20 @@ def acted_by_name(
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
     idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
+    own = frozenset[str]().union(*(_roots_of(other.tool) for other in used))
     said = (one for one in claims(prose) if one.form == "said" and (used or not _is_of_text(one, prose, words)))
     for act in itertools.chain(said, _acts_by_form(prose) if used else ()):
         if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
             continue
         verb = _roots(act.verb) - returned
-        if not verb or _NOTHING.match(act.object):
+        if not verb or verb & own or _NOTHING.match(act.object):
             continue  # "I've run no tests"
+        if any(may_also(other, act.kinds & _OUTSIDE) for other in used):
+            continue
         sentence = prose.text[act.start : act.end]
-        for one in idle:
-            could = any(may_also(other, act.kinds & _OUTSIDE) or verb & _roots_of(other.tool) for other in used)
-            if not could and _is_told(act, one.tool, sentence, words):
-                return act, one
+        one = next((one for one in idle if _is_told(act, one.tool, sentence, words)), None)
+        if one is not None:
+            return act, one
     return None
 
 
@@ -245,8 +248,12 @@ _ACTED = re.compile(
 _WRITES = frozenset(map(stem, _PHRASES.words("by_itself")))
 
 
+@lru_cache(maxsize=1024)
 def _roots(text: str) -> frozenset[str]:
-    """Return the stems of the English words of a text, and the beginnings of all longer ones."""
+    """Return the stems of the English words of a text, and the beginnings of all longer ones.
+
+    Cached, since each act of a reply is compared with each tool.
+    """
     words = [word.casefold() for word in _WORD.findall(text)]
     return frozenset(map(stem, words)) | frozenset(word[:_ROOT] for word in words if len(word) > _ROOT)
 

@@ -41,11 +41,12 @@ _RANGE = re.compile(r"\s?[-–—~〜]\s?")
 def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
-    whole = {text: tables(text) for text in good}
-    for text in good:
-        for own in whole[text]:
-            table = with_other_names(own, [other for each in whole.values() for other in each if other is not own])
-            table = without_states(table) if text in turn.outdated else table
+    every = [(text, table) for text in dict.fromkeys(good) for table in tables(text)]
+    of_text: dict[str, list[Sequence[Row]]] = {}
+    for (text, _), table in zip(every, with_other_names([table for _, table in every]), strict=True):
+        of_text.setdefault(text, []).append(without_states(table) if text in turn.outdated else table)
+    for text in dict.fromkeys(good):
+        for table in of_text.get(text, ()):
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             if not (parts or table[0].names):
                 continue

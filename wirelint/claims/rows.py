@@ -184,23 +184,37 @@ def without_states(table: Sequence[Row]) -> list[Row]:
     ]
 
 
-def with_other_names(table: Sequence[Row], others: Sequence[Sequence[Row]]) -> Sequence[Row]:
-    """Return a table whose rows have also the names that rows of other tables with one of their names have.
+def with_other_names(whole: Sequence[Sequence[Row]]) -> list[Sequence[Row]]:
+    """Return tables whose rows have also the names that rows of the other tables with one of their names have.
 
     `{"person": "p22", "overtime": 4}` is Sten's if another result has `{"id": "p22", "name": "Sten"}`.
     """
-    homes: dict[str, list[Row]] = {}
-    for row in itertools.chain.from_iterable(others):
-        for name in row.names:
-            homes.setdefault(name, []).append(row)
-    more = [
-        dict.fromkeys(name for own in row.names for one in homes.get(own, ()) for name in one.names) for row in table
+    homes: dict[str, list[tuple[int, Row]]] = {}
+    for number, table in enumerate(whole):
+        for row in table:
+            for name in row.names:
+                homes.setdefault(name, []).append((number, row))
+    return [
+        _with_names(table, [_other_names(row, number, homes) for row in table]) for number, table in enumerate(whole)
     ]
+
+
+def _other_names(row: Row, number: int, homes: Mapping[str, Sequence[tuple[int, Row]]]) -> dict[str, None]:
+    """Return the names that rows of other tables than the one of this number have beside a name of a row."""
+    beside = (one for own in row.names for one in homes[own] if len(homes[own]) <= _MOST_HOMES)
+    return dict.fromkeys(name for at, one in beside if at != number for name in one.names)
+
+
+def _with_names(table: Sequence[Row], more: Sequence[Mapping[str, None]]) -> Sequence[Row]:
     every = Counter(itertools.chain.from_iterable(more))
     return [
         row._replace(names=tuple(dict.fromkeys((*row.names, *(name for name in new if every[name] == 1)))))
         for row, new in zip(table, more, strict=True)
     ]
+
+
+_MOST_HOMES = 8
+"""Rows with one name, which many results may have."""
 
 
 def by_clock(table: Sequence[Row]) -> list[Row]:
