@@ -207,10 +207,9 @@ def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> It
                 continue
             able = [one for one in used if not cannot(one, claim.kinds)]
             fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
-            told = read.text[claim.start : claim.end]
             if able and (fitting is None or any(may_also(one, claim.kinds) for one in able)):
                 continue
-            if able and fitting is not None and not is_named_apart(fitting, used, told):
+            if able and fitting and not is_named_apart(fitting, used, read.text[claim.start : claim.end]):
                 continue
             reached = reach(claim, read, fitting) if fitting is not None else Reach.NO
             if fitting is not None and reached >= (Reach.MAYBE if claim.kinds & wanted else Reach.SURE):

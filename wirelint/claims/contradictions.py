@@ -307,13 +307,6 @@ _KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
 _SMALL = frozenset(word[:5] for word in STOP)
 
 
-_HELD = re.compile(
-    r"(?<![\w-])(?<![Nn]o )(?P<key>[^\W\d][\w-]*)[\"']?\s*[:=]\s*"
-    r"(?:[\"']?(?P<number>\d+(?:\.\d+)?|null|None)[\"']?\s*(?![^,;)}\]|\n])|(?P<list>\[\s*\S))"
-)
-_OF_COUNTS = frozenset({"count", "total", "number", "num"})
-
-
 def value_for_null(turn: Turn) -> Contradiction | None:
     """Return a number or code for a field that is null: "your return has the number DV-20931" with `"return": null`."""
     known = "\n".join(fact.result.text[:LONGEST] for fact in turn.known)

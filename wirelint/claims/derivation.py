@@ -473,9 +473,9 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 
 
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
-    """Return the ratio of two numbers in units of one kind, or of which the second has none, if it is a simple fraction.
+    """Return the first number divided by the second if that is a simple fraction: 3/2 for six people instead of four.
 
-    It is 3/2 in a recipe for six people instead of four. `largest`: the largest denominator. Rounding is allowed for.
+    Both have units of one kind, or the second has none. `largest`: the largest denominator. Rounding is allowed for.
     """
     datum = datum if datum.unit is not None else datum._replace(unit=value.unit)
     amount = next(datum.amounts()) if is_of_kind(value, datum) else 0

@@ -159,9 +159,10 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        if not _is_altered(one.value, replaced.value) and len(pool) > _FEW_NUMBERS:
+        altered = _is_altered(one.value, replaced.value)
+        if not altered and len(pool) > _FEW_NUMBERS:
             continue
-        if _is_altered(one.value, replaced.value):  # which numbers that the reply does not tell may lead to by chance
+        if altered:  # which numbers that the reply does not tell may lead to by chance
             computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
             # One digit may be another by chance: "204,000 together", beside 254000
             computed = computed or (not _is_swapped(one.value, replaced.value) and is_computed(one.value, own))

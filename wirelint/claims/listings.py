@@ -1,8 +1,4 @@
-"""Lists and tables of a reply against the rows of a result that they retell.
-
-Theory of operation. Where most lines of a list retell rows of a result, a line that has nothing of the result, but values
-of the same form as the others, was added. A cell of a table stands below the key of its column.
-"""
+"""Tables of a reply against the rows of a result that they retell: a cell stands below the key of its column."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.order_check import HANDED_OVER, is_order
 from wirelint.claims.side_effects import heads_text, shows_product
-from wirelint.claims.toolkinds import Ability, ability, may_also, name_words
+from wirelint.claims.toolkinds import Ability, ability, may_also, name_words, told_by
 from wirelint.claims.values import FIRST_UNSPACED
 from wirelint.model import Request, Tool
 from wirelint.text.prose import Prose, Sentence
@@ -171,7 +171,7 @@ def acted_by_name(
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
     idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
-    own = frozenset[str]().union(*(_roots_of(other.tool) for other in used))
+    own = frozenset[str]().union(*(_roots(told_by(other.tool)) for other in used))
     said = (one for one in claims(prose) if one.form == "said" and (used or not _is_of_text(one, prose, words)))
     for act in itertools.chain(said, _acts_by_form(prose) if used else ()):
         if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
@@ -211,10 +211,6 @@ def _is_told(act: Claim, tool: Tool, sentence: str, words: str) -> bool:
     whole = len(name) > 1 and all(word & told for word in name)
     echo = len(particulars(sentence) & particulars(words)) > 1
     return whole or echo or bool(verb & order or act.kinds & asked(words))
-
-
-def _roots_of(tool: Tool) -> frozenset[str]:
-    return _roots(f"{' '.join(name_words(tool.name))} {tool.description}")
 
 
 def _is_by_itself(act: Claim, words: str) -> bool:
@@ -265,8 +261,8 @@ def is_named_apart(one: Ability, used: Sequence[Ability], text: str, least: int 
     """Return True if a text has words of a tool's name that no used tool has in its name or description, or, with `least`,
     that many words of its name and description.
     """
-    others = words_in(" ".join(f"{' '.join(name_words(other.tool.name))} {other.tool.description}" for other in used))
-    own = f"{' '.join(name_words(one.tool.name))} {one.tool.description if least > 1 else ''}"
+    others = words_in(" ".join(told_by(other.tool) for other in used))
+    own = told_by(one.tool) if least > 1 else " ".join(name_words(one.tool.name))
     return len((words_in(own) - others - STOP) & words_in(text)) >= least
 
 

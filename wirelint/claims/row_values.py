@@ -120,9 +120,9 @@ def _value_of_another(
     sole = len(clause.row.cells) == 1
     if sole and stated:  # a field without a unit may have any: `"offen": 584.1`
         own = [one if one.value.unit else one._replace(value=one.value._replace(unit=stated[0].unit)) for one in own]
-    others = (
-        [datum for row in table if row.place != clause.row.place for datum in own_data(row, text)] if stated else []
-    )
+    rows = {row.place for row in table} - {clause.row.place}
+    below = tuple(f"{place}/" for place in rows)
+    others = [datum for datum in pool if datum.place in rows or datum.place.startswith(below)]
     related = _PHRASES["compares"].search(clause.text) is not None  # the clause tells of another row too
     elsewhere = {} if related else _in_one_other_row(stated, own, others)
     name = blanks.start() if (blanks := _BLANKS.search(clause.text)) is not None else 0

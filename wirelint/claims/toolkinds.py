@@ -198,8 +198,12 @@ def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
 
 def may_also(able: Ability, kinds: frozenset[Kind]) -> bool:
     """Return True if a tool may do something of the kinds besides what its verb says."""
-    told = f"{' '.join(name_words(able.tool.name))} {able.tool.description}"
-    return does_anything(able) or _tells(_SIDE_EFFECTS, told, kinds)
+    return does_anything(able) or _tells(_SIDE_EFFECTS, told_by(able.tool), kinds)
+
+
+def told_by(tool: Tool) -> str:
+    """Return the words of a tool's name, and its description."""
+    return f"{' '.join(name_words(tool.name))} {tool.description}"
 
 
 def does_anything(able: Ability) -> bool:

@@ -118,11 +118,10 @@ def _about_another(
     earlier = [*told, *(call.arguments.text for call in request.calls), *(result.text for result in request.results)]
     known = "\n".join(earlier).casefold()
     new = [name for name in _PROPER.findall(words) if name.casefold() not in known]
-    for sentence in statements(prose) if new else ():
-        if any(name in prose.text[slice(*sentence.span)] for name in new):
-            found = [one for one in stated(prose) if one.sentence == sentence]
-            if any(not is_said(one.value, prose.masked, [*earlier, words]) for one in found):
-                return sentence, tool
+    for one in stated(prose) if new else ():
+        about_it = any(name in prose.text[slice(*one.sentence.span)] for name in new)
+        if about_it and not is_said(one.value, prose.masked, [*earlier, words]):
+            return one.sentence, tool
     return None
 
 
