@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.claims import evidence
+from wirelint.claims.actions import words_of
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
@@ -130,8 +131,8 @@ class IntentWithoutCall(Rule):
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
         fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
-        if fitting is None and found.at_once:
-            fitting = next((one for one in able if found.verb in name_words(one.tool.name)), None)
+        if fitting is None and not thought and not asks_for_text(words):
+            fitting = _called_so(found, able)
         if fitting is None and waits is not None:
             fitting = next(iter(able), None)
         if fitting is None and _PHRASES["tries"].match(found.verb):
@@ -213,6 +214,20 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
 def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     """Return the likeliest tool for an action without a known noun: a shell only if no other tool fits."""
     return next((one for one in sorted(able, key=lambda one: one.shell) if acts_loosely(found, one)), None)
+
+
+def _called_so(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
+    """Return the tool whose name has the verb of an announcement, or a noun of one that is to come at once."""
+    said = words_of(found.object)
+    for one in able:
+        name = name_words(one.tool.name)
+        if found.verb in name and (found.at_once or said & one.words or found.object.split()[:1] in _PRONOUNS):
+            return one
+    named = (one for one in able if said & words_of(" ".join(name_words(one.tool.name))))
+    return next(named, None) if found.at_once else None
+
+
+_PRONOUNS = (["it"], ["them"], ["this"], ["that"], ["both"])
 
 
 def _failed(request: Request) -> Iterator[Fact]:
