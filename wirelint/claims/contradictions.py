@@ -13,18 +13,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wirelint import lexicon
-from wirelint.claims.actions import stem, words_of
-from wirelint.claims.counts import looking_up, miscounted_states
+from wirelint.claims.counts import miscounted_rows, miscounted_states
+from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items
 from wirelint.claims.derivation import (
-    STOP,
     data,
-    equals,
     is_computed,
     is_of_kind,
     is_said,
     unit_of_key,
 )
-from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
+from wirelint.claims.evidence import SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.failures import error_as_answer
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
@@ -38,8 +36,9 @@ from wirelint.claims.grounding import (
     statements,
     wrong_value,
 )
+from wirelint.claims.hidden_failures import answer_after_error, hidden_failure
 from wirelint.claims.listings import wrong_cells
-from wirelint.claims.moments import CELL, RELATIVE, earlier_value, wrong_moment, wrong_weekday
+from wirelint.claims.moments import earlier_value, wrong_moment, wrong_weekday
 from wirelint.claims.numbers import (
     wrong_currency,
     wrong_unit,
@@ -47,15 +46,15 @@ from wirelint.claims.numbers import (
 )
 from wirelint.claims.row_checks import wrong_value_of_row
 from wirelint.claims.row_values import is_beside_key
-from wirelint.claims.rows import Row, holds, tables
-from wirelint.claims.states import opposite_states, pattern_of, states
+from wirelint.claims.rows import holds
+from wirelint.claims.states import opposite_states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, NUMERALS, values, whole_number
+from wirelint.claims.totals import altered_total
+from wirelint.claims.values import LONGEST, NUMERALS, whole_number
 from wirelint.history.handed_back import handed_back
-from wirelint.jsonvalues import decode_json
-from wirelint.model import Json, Request
+from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import Prose
 from wirelint.text.remembered import remembered
 
 if TYPE_CHECKING:
@@ -86,7 +85,9 @@ def false_test_reports(turn: Turn) -> Contradiction | None:
         # "Build 7731 failed", "Peer 09 failed": the number of a thing is no figure.
         counted = _OF_THING.sub(lambda one: " " if one[0].casefold() in results else one[0], sentence.masked)
         stated = {one for one in _figures(counted) if not re.search(rf"\b{one[0]}\b", tested[0].arguments)}
-        wrong = {one for one in stated if one not in figures and one[1] in {word for _, word in figures}}
+        parts = {(sum(number for number, word in stated if word == one), one) for _, one in stated} & figures
+        told_words = {word for _, word in figures} - {word for _, word in parts}
+        wrong = {one for one in stated if one not in figures and one[1] in told_words}
         if wrong and not stated & figures:
             return Contradiction(*sentence.span, tested[-1].shown, *SURE)
         if wrong and not _PHRASES["of_before"].search(sentence.masked):
@@ -108,203 +109,10 @@ def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
 
 def _figures(text: str) -> frozenset[tuple[int, str]]:
     found = _FIGURE.findall(text)
-    return frozenset((1 if a.lower() == "one" else whole_number(a or d), (b or c).lower()[:4]) for a, b, c, d in found)
+    return frozenset((whole_number(a or d), (b or c).lower()[:4]) for a, b, c, d in found)
 
 
 _FIGURE = _PHRASES.pattern("figure", numerals=NUMERALS)
-
-
-# Hits that a text denies: "there are none" against fourteen, or against an error.
-
-_PLAIN = frozenset(_PHRASES.words("plain"))
-
-
-def denied_hits(turn: Turn) -> Contradiction | None:
-    """Return the denial of hits by a general word for them, or of anything after an error."""
-    prose, looking = turn.prose, looking_up(turn.known)
-    if not looking or any(fact.outcome.empty for fact in looking):
-        return None
-    if all(fact.outcome.error for fact in looking):
-        return _denied_after_error(turn, looking)
-    if not all(
-        "search" in fact.able.kinds and fact.outcome.counts and not _PHRASES["holds_zero"].search(fact.result.text)
-        for fact in looking
-    ):
-        return None
-    if _cites(prose, looking) or _PHRASES["counted"].search(prose.masked):
-        return None
-    for sentence in turn.sentences:
-        of_call = _PHRASES["returned_none"].search(sentence.masked)
-        zero = _PHRASES["zero"].search(sentence.masked) or of_call
-        if zero is None:
-            continue
-        # "No results" denies the hits, "no files about it" may deny that they are about it.
-        doubtful = _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking))
-        if doubtful or _reports_hits(prose, sentence, looking):
-            return None
-        elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
-        if not elsewhere and not _PHRASES["narrowed"].search(sentence.masked):
-            return Contradiction(*sentence.span, looking[-1].shown, *SURE)
-    return None
-
-
-def _denied_after_error(turn: Turn, looking: Sequence[Fact]) -> Contradiction | None:
-    if _PHRASES["admits_looking"].search(turn.prose.masked):
-        return None
-    for sentence in turn.sentences:
-        of_call = _PHRASES["returned_none"].search(sentence.masked)
-        zero = _PHRASES["zero"].search(sentence.masked) or of_call or _PHRASES["none"].search(sentence.masked)
-        if zero is None:
-            continue
-        if all(_is_absence(fact, zero[0]) for fact in looking):
-            return None
-        shown = turn.prose.text[sentence.start + zero.start() : sentence.end]
-        if not _PHRASES["others"].search(sentence.masked) and (of_call or not _is_elsewhere(shown, looking)):
-            return Contradiction(*sentence.span, f"the result is an error: {looking[-1].shown}", *SURE)
-    return None
-
-
-def _is_absence(fact: Fact, denial: str) -> bool:
-    """Return True if the error itself reports that the thing does not exist, so that "none found" is a fair summary.
-
-    "Order not found" may become "no orders"; "workspace not found" may not become "no results".
-    """
-    text = fact.result.text.lower()
-    if not _PHRASES["absent"].search(text):
-        return False
-    if "search" not in fact.able.kinds:
-        return True
-    nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", denial.lower()) if len(word) > 3} - {
-        "found",
-        "nothing",
-        "result",
-        "anything",
-    }
-    return any(noun in text for noun in nouns)
-
-
-def _is_elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
-    """Return True if a denial is about a target that no call of the turn looked for."""
-    asked = " ".join(fact.arguments for fact in looking).lower()
-    targets = [word.lower().rstrip(".-") for word in _PHRASES["target"].findall(shown) if word.lower() not in _PLAIN]
-    return bool(targets and asked.strip() not in ("", "{}")) and not any(
-        word in asked or stem(word) in asked for word in targets
-    )
-
-
-def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
-    """Return True if the text contains a token that only a result contains."""
-    asked = " ".join(fact.arguments for fact in looking)
-    results = " ".join(fact.result.text[:20_000] for fact in looking)
-    return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
-
-
-def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
-    if _PHRASES["nearest"].search(prose.masked):
-        return True
-    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
-    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:LONGEST] for fact in looking).lower()))
-    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
-
-
-def denied_items(turn: Turn) -> Contradiction | None:
-    """Return a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
-
-    The denial is about the arguments of the call. A search by words may return what does not match them, so its hits count
-    only if they have all words of the search.
-    """
-    fact, text = turn.known[0], turn.known[0].result.text
-    if len(turn.known) > 1 or fact.outcome.error or fact.outcome.empty:
-        return None
-    none = next((one for one in turn.sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
-    if none is None or len(text) > LONGEST:
-        return None
-    document = decode_json(text) if text.lstrip()[:1] in ("[", "{") else [dict(row.cells) for row in _only_table(text)]
-    items = document if isinstance(document, list) else [*document.values()] if isinstance(document, dict) else []
-    listed = items if isinstance(document, list) else next((one for one in items if isinstance(one, list)), [])
-    if not listed or [] in items:
-        return None
-    wanted, found = particulars(fact.arguments), particulars(text)
-    own = particulars(" ".join(fact.able.words))
-    named = (
-        particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words or particulars(none.masked) & own
-    )
-    key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
-    state = _state_in(none.masked, listed)
-    is_named = bool(named) or state is not None
-    says_key = (key in states() and holds(none.masked, key)) or state is not None
-    if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
-        return None
-    denial = _PHRASES["none_exists"].search(none.masked)
-    if not is_named or _may_not_match(fact) or is_admission(turn.prose, sad=True, denial=denial[0] if denial else ""):
-        return None
-    # "No open tickets", of a list of tickets: the model may have read which of them are open.
-    keys = particulars(" ".join([*_KEY.findall(text), *(key for row in _only_table(text) for key in row.cells)]))
-    narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
-    narrowing -= particulars(state or "")
-    if _PHRASES["others"].search(none.masked) or narrowing - own:
-        return None
-    retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(state or ""))
-    return None if retells else Contradiction(*none.span, fact.shown)
-
-
-def _only_table(text: str) -> tuple[Row, ...]:
-    return next(iter(tables(text)), ())
-
-
-def _without(text: str, arguments: str) -> str:
-    """Return a text without relative days, and without amounts that the arguments have: `3 millions` of 3000000."""
-    sent = data(arguments)
-    for value in reversed(values(text)):
-        if any(equals(value, datum.value) for datum in sent):
-            text = text[: value.start] + text[value.end :]
-    return RELATIVE.sub(" ", text)
-
-
-def _may_not_match(fact: Fact) -> bool:
-    """Return True if the hits of a search by words do not have all of these words, so that none of them may be meant."""
-    sent = decode_json(fact.arguments)
-    searched = (
-        [str(value) for key, value in sent.items() if key.lower() in _SEARCH_KEYS] if isinstance(sent, dict) else []
-    )
-    return not particulars(_OPERATOR.sub(" ", " ".join(searched))) <= particulars(fact.result.text)
-
-
-_OPERATOR = re.compile(r"\b\w+:\w+")
-"""A filter among the words of a search: `status:open`."""
-
-
-def _may_be_filtered(items: Sequence[Json], words: Sequence[str]) -> bool:
-    """Return True if items may not count by a flag, a zero or a state: `{"taken": true}`.
-
-    All have the same, or a word of the order or the denial names one.
-    """
-    rows = [item for item in items if isinstance(item, dict)]
-    columns = [(key, [row.get(key) for row in rows]) for key in (rows[0] if rows else ())]
-    kinds = [(key, cells) for key, cells in columns if key.lower() in STATE_KEYS or any(map(_is_state_cell, cells))]
-    if any(cells.count(cells[0]) == len(cells) for _, cells in kinds):
-        return True
-    keys = particulars(" ".join(" ".join(name_words(key)) for key, _ in kinds))
-    words = [word for word in words if len(word) >= CELL]
-    return bool(kinds) and any(word.casefold() in states() or particulars(word) & keys for word in words)
-
-
-def _state_in(text: str, items: Sequence[Json]) -> str | None:
-    """Return the state of some items that a denial names: `vacant` of "no vacant units", where two are."""
-    cells = {str(cell) for item in items if isinstance(item, dict) for cell in item.values() if isinstance(cell, str)}
-    return next((cell for cell in sorted(cells) if cell.casefold() in states() and holds(text, cell)), None)
-
-
-def _is_state_cell(cell: Json) -> bool:
-    return isinstance(cell, bool) or cell == 0 or str(cell).casefold() in states()
-
-
-_NONE = Cues(*_PHRASES.words("none_cues"))
-_SEARCH_KEYS = frozenset(_PHRASES.words("search_keys"))
-_KEY = re.compile(r'"[^"\n]{1,40}"\s*:')
-_SMALL = frozenset(word[:5] for word in STOP)
 
 
 def value_for_null(turn: Turn) -> Contradiction | None:
@@ -323,6 +131,10 @@ def value_for_null(turn: Turn) -> Contradiction | None:
         held = next((one for one in lacking if _means(one[0], sentence.masked, is_cause=is_cause)), None)
         if held is None or negates(sentence):
             continue
+        if any(
+            one.sentence == sentence and _is_right_behind(held[0], one.value.start, turn.prose.masked) for one in said
+        ):
+            return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
         beside = [
             one.value
             for one in said
@@ -336,6 +148,16 @@ def value_for_null(turn: Turn) -> Contradiction | None:
         ):
             return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
     return None
+
+
+def _is_right_behind(key: str, at: int, text: str) -> bool:
+    """Return True if a number is told as that of a key: "The payout is $3,200"."""
+    words = r"\W{1,3}".join(map(re.escape, name_words(key)))
+    before = text[max(at - _LONGEST_LABEL, 0) : at].casefold()
+    return re.search(rf"(?<!\w){words}\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before) is not None
+
+
+_LONGEST_LABEL = 60
 
 
 def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[str, Fact]]) -> Contradiction | None:
@@ -387,9 +209,9 @@ _ERROR_KEYS = frozenset({"error", "errors", "fault", "message", "note", "notes",
 
 _CODE = re.compile(
     r"https?://[^\s)\]>\"'<|`*]+[^\s)\]>\"'<|`*.,;:!?]|(?<![\w.+/-])(?=[\w.+/-]*\d[\w.+/-]*\d)(?=[\w.+/-]*[A-Za-z])[A-Za-z\d][\w.+/-]{3,}(?<![.+/-])"
-    r"|(?<![\w.+/-])\d{3,}(?:-\d{3,})+(?![\w-])"
+    r"|(?<![\w.+/-])\d{3,}(?:-\d{3,})+(?![\w-])|(?<![\w.+/-])(?:\+\d{1,3}|0\d{1,4})(?: \d{2,7}){1,4}(?![\w-])"
 )
-"""A URL, an id, a version: at least two digits, and letters; groups of digits: `6894-2201-7735`."""
+"""A URL, an id, a version: at least two digits, and letters; groups of digits: `6894-2201-7735`, `+44 1865 204417`."""
 _FEW_DIGITS = 3
 _AMOUNT = re.compile(r"[\d.,]+[^\W\d]{1,4}\Z")
 _TWO_DIGITS = re.compile(r"\d[^\d\s]*\d")
@@ -424,60 +246,6 @@ def altered_codes(turn: Turn) -> Contradiction | None:
             against = f"the results have {alike[0]!r}, and {one!r} is nowhere in the conversation"
             return Contradiction(*sentence.span, against)
     return None
-
-
-def failures_as_success(turn: Turn) -> Contradiction | None:
-    """Return a report that all went well, or one of the things, if some failed: "all five files were uploaded" or "I
-    uploaded a.pdf" with `"failed": [{"file": "a.pdf", …}]`, or if one of several calls failed to the end.
-    """
-    text = turn.prose.masked
-    failed = [fact for fact in turn.good if _FAILED_SOME.search(fact.result.text[:LONGEST])] or _failed_calls(turn)
-    if not failed or _PHRASES["failed"].search(text) or is_admission(turn.prose):
-        return None
-    named = {word for fact in failed for word in _failed_things(fact.result.text)}
-    is_whole = all(isinstance(decode_json(fact.result.text), dict) for fact in failed)  # no list of parts
-    for sentence in statements(turn.prose):
-        shown = turn.prose.text[slice(*sentence.span)]
-        if shown.startswith("|") or _ALL_THAT.search(shown):
-            continue
-        acted = _PHRASES["acted"].search(sentence.masked) or _OF_GROUNDING["done"].search(sentence.masked)
-        in_all = pattern_of("all").search(sentence.masked) and (acted or named)
-        one_of_them = acted and any(holds(shown, word) for word in named)
-        fault = _OF_GROUNDING["no_fault"].search(sentence.masked) if is_whole else None
-        # Not "no CRC errors", or "no errors of the parser"
-        plain = fault is not None and len([word for word in fault[0].split() if word != "any"]) == _TWO_WORDS
-        without_fault = plain and fault is not None and _CLAUSE_ENDS.match(sentence.masked, fault.end())
-        if without_fault or ((in_all or one_of_them) and not negates(sentence)):
-            return Contradiction(*sentence.span, f"some failed: {failed[0].shown}")
-    return None
-
-
-_FAILED_SOME = re.compile(
-    r"(?i)\"(?:failed|failures|errors|rejected|not_(?:sent|uploaded|processed))\"\s*:\s*(?:\[\s*[\"{]|[1-9])"
-)
-
-
-def _failed_calls(turn: Turn) -> list[Fact]:
-    """Return the last calls of acting tools that succeeded before and then failed."""
-    last = {fact.able.tool.name: fact for fact in turn.known if fact.able.kinds - {"search", "read", "run"}}
-    succeeded = {fact.able.tool.name for fact in turn.good}
-    return [fact for name, fact in last.items() if fact.outcome.error and name in succeeded and not fact.able.shell]
-
-
-_TWO_WORDS = 2
-_CLAUSE_ENDS = re.compile(r"\W*\Z|[,;:.!]")
-_ALL_THAT = re.compile(r"(?i)\b(?:all|alles|tout|todo|tutto) (?:that|I|we|you|was|ce|lo que|quello)\b")
-
-
-def _failed_things(text: str) -> Iterator[str]:
-    """Yield the names in the lists of failures of a result: `a.pdf`, `chiara` of `chiara@example.org`."""
-    document = decode_json(text)
-    for key, listed in document.items() if isinstance(document, dict) else ():
-        if isinstance(listed, list) and _FAILED_SOME.match(f'"{key}": ["'):
-            for one in listed:
-                first = next(iter(one.values()), None) if isinstance(one, dict) else one
-                if isinstance(first, str) and len(first) >= CELL:
-                    yield from (first, first.partition("@")[0])
 
 
 def dry_run_as_done(turn: Turn) -> Contradiction | None:
@@ -516,19 +284,22 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
-    checks = [denied_hits]
-    if _NONE.occur_in(prose.masked.lower()):
+    checks = [denied_hits, denied_after_error]
+    if NONE_CUES.occur_in(prose.masked.lower()):
         checks.append(denied_items)
-    checks += [miscounted_states, false_test_reports, dry_run_as_done, failures_as_success, _wrong_argument]
+    checks += [miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None
         checks += [
             error_as_answer,
+            answer_after_error,
+            miscounted_rows,
             value_for_null,
-            *[wrong_value, wrong_unit, wrong_currency] * numbers,
+            *[wrong_value, altered_total, wrong_unit, wrong_currency] * numbers,
             *[wrong_cells, wrong_value_of_row] * readable,
             opposite_states,
+            hidden_failure,
             earlier_value,
         ]
         checks += [wrong_moment, wrong_weekday, altered_codes, wrong_version] if numbers else []

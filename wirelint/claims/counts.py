@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLES
 from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import statements
-from wirelint.claims.states import states
-from wirelint.claims.values import LONGEST, NUMERALS, whole_number
+from wirelint.claims.rows import Row, holds, tables
+from wirelint.claims.states import MOST_WORDS, pattern_of, states, states_of
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import LONGEST, NUMERALS, whole_number, whole_numbers
 
-_PHRASES = lexicon.Phrases("contradictions")
+_OF_GROUNDING = lexicon.Phrases("grounding")
 
 
 def looking_up(known: Sequence[Fact]) -> list[Fact]:
@@ -24,6 +26,7 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
     """Return a number beside a word that the results have with another one only: "415 passed" with `"passed": 409`."""
     for sentence in statements(turn.prose) if len(turn.good) == len(turn.known) else ():
         found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
+        found += _STATE_CELL.finditer(sentence.masked)
         for one in found:
             key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
             held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
@@ -33,10 +36,90 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
     return None
 
 
+def miscounted_rows(turn: Turn) -> Contradiction | None:
+    """Return "seven of the eight lifts are open" where five rows of eight are, and "of 8 runs, 6 passed and 2 failed"."""
+    every = [table for text in turn.returned if text not in turn.outdated for table in tables(text)]
+    for sentence in statements(turn.prose) if every else ():
+        shares = [*_shares(sentence.masked), *_shares_by_cell(sentence.masked, every)]
+        for number, whole, text in shares:
+            alike = [table for table in every if len(table) == whole]
+            if len(alike) != 1 or number >= whole or _OF_GROUNDING["negates"].search(text):
+                continue
+            for least, most in _counted(text, alike[0]):
+                if not least <= number <= most:
+                    place = alike[0][0].place
+                    return Contradiction(
+                        *sentence.span, f"{least} of the {whole} rows from {place} on are, and not {number}"
+                    )
+    return None
+
+
+def _shares(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the numbers of a text that are said to be in a state, with the number of all and the words for the state."""
+    for found in _OF_ALL.finditer(text):
+        behind = _CLAUSE_END.split(text[found.end() :], maxsplit=1)[0]
+        yield whole_number(found["number"]), whole_number(found["all"]), behind
+    for found in _OF_THEM.finditer(text):
+        behind = _CLAUSE_END.split(text[found.end() :], maxsplit=1)[0]
+        for whole in whole_numbers(text[: found.start()]):
+            yield whole_number(found["number"]), whole, behind
+    for found in _OF_THESE.finditer(text):
+        for one in _STATE_COUNT.finditer(text, found.end()):
+            yield whole_number(one["number"]), whole_number(found["all"]), one["word"]
+
+
+def _shares_by_cell(text: str, every: Sequence[Sequence[Row]]) -> Iterator[tuple[int, int, str]]:
+    """Yield the numbers right before a cell that puts rows into groups, beside the number of all: "3张待质检" of 7."""
+    told = whole_numbers(text)
+    for table in every:
+        for key in table[0].cells if len(table) in told or re.search(rf"(?<!\d){len(table)}(?!\d)", text) else ():
+            cells = {cell for row in table if isinstance(cell := row.cells.get(key), str) and len(cell) > 1}
+            for cell in cells if 1 < len(cells) <= min(MOST_WORDS, len(table) - 1) else ():
+                for found in re.finditer(
+                    rf"(?<![\d.,])(\d{{1,3}}) ?[^\W\d_a-zA-Z]?{re.escape(cell)}(?!\w*[a-z])", text
+                ):
+                    yield int(found[1]), len(table), cell
+
+
+def _counted(text: str, table: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Yield the least and the largest number of rows that may be in a state that a text names, for each column."""
+    for key in table[0].cells:
+        flags = [_FLAGS.get(str(row.cells.get(key)).casefold()) for row in table]
+        if None not in flags and name_words(key) and holds(text, name_words(key)[-1]):
+            yield sum(map(bool, flags)), sum(map(bool, flags))
+        of_rows = [(str(cell := row.cells.get(key)).casefold(), states_of(key, cell)) for row in table]
+        if literal := sum(cell == text.casefold() for cell, _ in of_rows):
+            yield literal, literal
+            continue
+        for state in set[tuple[int, int]]().union(*(own for _, own in of_rows)):
+            said = pattern_of(state).search(text)
+            cells = [cell for cell, own in of_rows if state in own]
+            word = said[0].casefold() if said is not None and said[0].casefold() in cells else cells[0]
+            if said is not None and (word == said[0].casefold() or len(set(cells)) == 1):
+                unknown = sum(
+                    cell != word and all(one == state or one[0] != state[0] for one in own) for cell, own in of_rows
+                )
+                yield cells.count(word), cells.count(word) + unknown
+
+
+_OF_THEM = re.compile(
+    rf"(?i)(?<![\w.,/:-])(?P<number>\d{{1,3}}|one|{NUMERALS}) "
+    r"(?:of (?:them|these|those)|davon|d['’]entre|di (?:essi|esse)|de ell[oa]s)\b"
+)
+_OF_THESE = re.compile(rf"(?i)\bof (?:the |all |these |those )?(?P<all>\d{{1,3}}|{NUMERALS})\b")
+_OF_ALL = re.compile(
+    rf"(?i)(?<![\w.,/:-])(?P<number>\d{{1,3}}|one|{NUMERALS}) (?:of|out of|von|sur|de|di|van|z|из|av|af) "
+    rf"(?:the |den |les |las |los |dei |delle |os |as |de )?(?P<all>\d{{1,3}}|{NUMERALS})(?![\w.,-]*\d)\b"
+)
+_FLAGS = {"true": True, "false": False, "yes": True, "no": False}
+_CLAUSE_END = re.compile(r"[,;:.(]")
+
+
 def _is_state(word: str) -> bool:
     return word.lower() in states() or word.lower() in PARTICIPLES or word.lower().endswith("ed")
 
 
+_STATE_CELL = re.compile(r"(?m)^\|[\s*]*(?P<word>[^\W\d_]{3,})[\s*]*\|[\s*]*(?P<number>\d{1,6})[\s*]*\|\s*$")
 _STATE_COUNT = re.compile(
     rf"(?<!\bof )(?<![\w.,/:-])(?<!\d[ \u00a0\u202f])(?P<number>\d{{1,6}}|(?i:{NUMERALS})) "
     r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"

@@ -22,7 +22,19 @@ from typing import NamedTuple
 from wirelint import lexicon
 from wirelint.claims.actions import bare, words_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, Clock, Date, Unit, Value, clocks, dates, same, unit_of, values
+from wirelint.claims.values import (
+    LONGEST,
+    Clock,
+    Date,
+    Unit,
+    Value,
+    clocks,
+    dates,
+    same,
+    unit_of,
+    values,
+    without_moments,
+)
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.prose import CODE, QUOTE
@@ -36,6 +48,8 @@ MOST_DATA = 240
 """Data that are compared. A conversation with more of them is not checked by its numbers."""
 _BINARY = tuple(1.024**power for power in (-3, -2, -1, 1, 2, 3))
 """Factors between amounts in units of 1000 and in units of 1024 bytes."""
+_NUMBER_OF_LINE = "column "
+"""The beginning of the column of a number in a line of text."""
 _DEEPEST = 64
 """Levels of a JSON document that are read."""
 _COLUMN = 3
@@ -235,7 +249,7 @@ def _of_lines(text: str, place: str = "", around: frozenset[str] = frozenset(), 
         key = _KEY_BEFORE.search(text, max(value.start - _LONGEST_KEY, start), value.start)
         if key is not None and value.unit is None:
             value = value._replace(unit=unit_of_key(key[1]))
-        yield Datum(value, words, place or f"line {number}", column or f"column {place_in_line}", bare)
+        yield Datum(value, words, place or f"line {number}", column or f"{_NUMBER_OF_LINE}{place_in_line}", bare)
 
 
 _KEY_BEFORE = re.compile(r"([^\W\d][\w.-]*) ?[=:] ?\Z")
@@ -358,12 +372,17 @@ def is_computed(value: Value, known: Sequence[Datum]) -> bool:
 
 def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum]) -> bool:
     columns = Counter(datum.column for datum in known)
+    # Of the first numbers of lines, some measured, the bare ones are another thing: `ERROR 408` beside `OK a.pdf 1.2 MB`
+    measured = {one.column for one in known if one.value.unit is not None and one.column.startswith(_NUMBER_OF_LINE)}
     is_money = value.unit is not None and value.unit.dimension in MONEY  # amounts often have their currency elsewhere
     kind = [
         datum
         for datum in known
         if is_of_kind(value, datum.value)
-        or (datum.value.unit is None and (is_money or columns[datum.column] >= _COLUMN))
+        or (
+            datum.value.unit is None
+            and (is_money or (columns[datum.column] >= _COLUMN and datum.column not in measured))
+        )
     ]
     converted = (datum.value.unit not in (None, value.unit) for datum in kind)
     exact = step / 2 if any(converted) or any(datum.value.tolerance < step for datum in kind) else 0.0
@@ -535,7 +554,7 @@ class Spans(NamedTuple):
 
 
 def spans_of(texts: Sequence[str]) -> Spans:
-    amounts = [value for text in texts for value in values(text)]
+    amounts = [value for text in texts for value in without_moments(text)]
     # Not 0 and 1, which stand in nearly every result, but for "1 day".
     counts = (abs(value.readings[0]) for value in amounts if value.is_whole and (value.readings[0] > 1 or value.unit))
     longer = any(value.unit is not None and value.unit.name in ("month", "year") for value in amounts)

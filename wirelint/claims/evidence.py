@@ -180,13 +180,25 @@ STATE_KEYS = _PHRASES.words("state_keys")
 _FAILURES = frozenset(map(bare, _PHRASES.words("failures")))
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
 """Lists about the hits that are not the hits themselves."""
-_REASONS = frozenset(_PHRASES.words("reasons"))
+REASONS = frozenset(_PHRASES.words("reasons"))
 _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
     """Return the outcome of a result, by its text and its error flag."""
     return _outcome_of_text(result.text, result.is_error is True)
+
+
+def _outcome_of_record(text: str) -> Outcome | None:
+    """Return the outcome of the record of a thing that has failed, which is no error of the look-up: a pipeline's."""
+    document = decode_json(text) if text.lstrip().startswith("{") else None
+    if not isinstance(document, dict) or len(document) <= _FEW_FIELDS:
+        return None
+    rest = {key: value for key, value in document.items() if key.lower() not in STATE_KEYS}
+    return None if _says_error(rest) else Outcome(False, frozenset(_counts(text, rest)))
+
+
+_FEW_FIELDS = 4
 
 
 @remembered
@@ -241,12 +253,16 @@ def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
     if isinstance(status, str):
         plain = bare(status.lower().replace(" ", "_"))
         # A record may have such a state too: only in a short result with a reason is it the state of the call.
-        refused = plain in _REFUSALS and len(fields) <= 4 and bool(fields.keys() & _REASONS)
+        refused = plain in _REFUSALS and len(fields) <= _FEW_FIELDS and bool(fields.keys() & REASONS)
         return refused or plain in _FAILURES
     if isinstance(status, int) and not isinstance(status, bool):
         return 400 <= status < 600
-    inner = next(iter(fields.values())) if len(fields) == 1 else None
-    return isinstance(inner, dict) and _says_error(inner, depth + 1)
+    inner = [*fields.values()] if len(fields) == 1 else [fields.get(key) for key in _ENVELOPES]
+    return any(isinstance(one, dict) and _says_error(one, depth + 1) for one in inner)
+
+
+_ENVELOPES = ("result", "response", "data", "body")
+"""Keys of an answer beside which there may be others: `{"result": {"error": …}, "info": …}`."""
 
 
 _FEW_LINES = 2
@@ -422,5 +438,7 @@ def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
         says = outcome(one.result)
         if not says.error and (able.shell or "run" in able.kinds) and failed_command(one.result.text, arguments):
             says = Outcome(True, frozenset())
+        if says.error and one.result.is_error is not True and able.kinds and able.kinds <= {"search", "read"}:
+            says = _outcome_of_record(one.result.text) or says
         made.append(Fact(one.result, says, able, arguments))
     return tuple(made)

@@ -1,7 +1,7 @@
 """Results that are errors, and replies that retell them as answers or as success.
 
-Theory of operation. If every result of a turn is an error or empty, or an action failed in the end, a reply that says
-something new and admits no failure hides it. A reply admits a failure by a word for it, or by words of the error.
+Theory of operation. If every result of a turn is an error or empty, a reply that says something new and admits no failure
+hides it. A reply admits a failure by a word for it, or by words of the error.
 """
 
 from __future__ import annotations
@@ -43,28 +43,20 @@ _MUCH = 6
 
 
 def error_as_answer(turn: Turn) -> Contradiction | None:
-    """Return a sentence with news if every result of the turn is an error or empty, and the reply admits no failure.
-
-    Or a short reply that admits none after an action that failed in the end.
-    """
+    """Return a sentence with news if every result of the turn is an error or empty, and the reply admits no failure."""
     prose, known, request = turn.prose, turn.known, turn.request
     failed = [fact for fact in known if fact.outcome.error]
     # A result without text may be an image or a file.
     in_vain = all(fact.outcome.error or (fact.outcome.empty and fact.result.text) for fact in known)
-    if not in_vain:
-        failed = _failed_in_the_end(known)
-    if not known or not (in_vain or failed):
+    if not known or not in_vain or is_unseen(request):
         return None
-    if is_unseen(request) or is_admission(
-        prose, sad=True, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))
-    ):
+    if is_admission(prose, sad=True, made=frozenset(n for one in failed for n in nouns_of(one.able.tool))):
         return None
     order = turn.order.casefold()
     settled, asked = bool(failed) and _is_settled(prose, failed, order), words_in(order)
-    if not (in_vain or settled) or _asks_back(prose, failed) or announcement(prose) is not None:
+    if _asks_back(prose, failed) or announcement(prose) is not None:
         return None
-    every = f"every result of this turn is {'an error' if failed else 'empty'}" if in_vain else "an action failed"
-    against = f"{every}: {(failed or known)[-1].shown}"
+    against = f"every result of this turn is {'an error' if failed else 'empty'}: {(failed or known)[-1].shown}"
     english = is_english(prose.masked)
     tools = {fact.able.tool.name for fact in failed}
     if not english and any(fact.able.tool.name in tools and not fact.outcome.error for fact in known):
@@ -79,7 +71,7 @@ def error_as_answer(turn: Turn) -> Contradiction | None:
             if found := next((one for one in none if len(particulars(one.masked) & wanted) > 1), None):
                 return Contradiction(*found.span, against)
         return None
-    given = Given(request, [fact.result.text for fact in (known if in_vain else failed)], prose)
+    given = Given(request, [fact.result.text for fact in known], prose)
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     if _tells_why(prose, failed, asked | nouns) and not _claims_success(prose, failed):
         return None
@@ -159,15 +151,6 @@ def _claims_success(prose: Prose, failed: Sequence[Fact]) -> bool:
     """Return True if a text claims the action of a failed call: "I've created the ticket"."""
     said = (claim for claim in claims(prose) if claim.form == "said" and not claim.earlier)
     return any(fits(fact.able, claim.kinds, claim.verb, claim.object) for claim in said for fact in failed)
-
-
-def _failed_in_the_end(known: Sequence[Fact]) -> list[Fact]:
-    """Return the failed actions after which no action succeeded, which would make up for them."""
-    failed: list[Fact] = []
-    for fact in known:
-        if fact.able.shell or not fact.able.kinds <= {"search", "read"} or (fact.outcome.error and not fact.able.kinds):
-            failed = [*failed, fact] if fact.outcome.error else []
-    return [fact for fact in failed if not fact.able.shell]
 
 
 def _is_settled(prose: Prose, failed: Sequence[Fact], words: str) -> bool:

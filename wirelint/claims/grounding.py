@@ -38,7 +38,7 @@ from wirelint.claims.derivation import (
     simple_ratio,
     words_in,
 )
-from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen
+from wirelint.claims.evidence import SURE, Contradiction, Fact, Turn, is_unseen, last_words
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import (
     LONGEST,
@@ -53,7 +53,7 @@ from wirelint.claims.values import (
     without_moments,
 )
 from wirelint.model import Request, Tool
-from wirelint.text.prose import Prose, Sentence
+from wirelint.text.prose import Prose, Sentence, read
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -88,7 +88,13 @@ class Stated(NamedTuple):
 
 def stated(prose: Prose) -> list[Stated]:
     """Return the values that a reply states: in no question, no condition, no range, and about this case."""
-    return list(itertools.islice(_stated(prose), MOST_STATED))
+    return list(_stated_in(prose.text))
+
+
+@remembered
+def _stated_in(text: str) -> tuple[Stated, ...]:
+    """Return the values of a text, cached for the checks that compare them."""
+    return tuple(itertools.islice(_stated(read(text)), MOST_STATED))
 
 
 def _stated(prose: Prose) -> Iterator[Stated]:
@@ -106,7 +112,7 @@ def is_telling(value: Value, text: str) -> bool:
     if _FRENCH_CLOCK.match(text, value.start):
         return False
     amount = abs(value.readings[0])
-    if value.unit is not None and value.unit.name == "min" and ends_with_hour(text[: value.start]):
+    if (value.unit is None or value.unit.name == "min") and ends_with_hour(text[: value.start]):
         return False
     if value.unit is None and value.is_whole and (amount < 10 or 1900 <= amount <= 2100):
         return False
@@ -138,7 +144,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         if not derived_from(_rounded(one.value, prose.masked), pool)
         and (
             not is_interval(one.value, results)
-            or any(_is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
+            or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
         )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
@@ -159,13 +165,14 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        altered = _is_altered(one.value, replaced.value)
+        altered = is_altered(one.value, replaced.value)
         if not altered and len(pool) > _FEW_NUMBERS:
             continue
         if altered:  # which numbers that the reply does not tell may lead to by chance
             computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
             # One digit may be another by chance: "204,000 together", beside 254000
             computed = computed or (not _is_swapped(one.value, replaced.value) and is_computed(one.value, own))
+            computed = computed or _is_sum_or_mean(one.value, replaced.column, own)
         else:
             adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
             computed = adjusted or _is_from_steps(turn, one, replaced, said, own)
@@ -179,6 +186,13 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
+    """Return True if a value is the sum or the mean of a column."""
+    amounts = [datum.value.readings[0] for datum in own if datum.column == column]
+    results = (sum(amounts), sum(amounts) / len(amounts)) if amounts else ()
+    return any(same(value.readings[0], result, value.step / 2) for result in results)
 
 
 def _is_amount(datum: Datum) -> bool:
@@ -348,7 +362,7 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
-    changed = [datum for datum in left if _is_altered(kind, datum.value, len(left))]
+    changed = [datum for datum in left if is_altered(kind, datum.value, len(left))]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
     alike = [datum for datum in left if datum in kin or (_is_alike(kind, datum.value) and _has_key(one, datum))]
@@ -367,7 +381,7 @@ def _is_labelled(one: Stated, datum: Datum) -> bool:
     return len(key) > 1 and re.search(rf"(?<!\w){re.escape(key)}\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
 
 
-def _is_altered(value: Value, datum: Value, among: int = 1) -> bool:
+def is_altered(value: Value, datum: Value, among: int = 1) -> bool:
     """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped.
 
     `among`: the numbers that it is compared with. A short one may be one digit off another of many by chance.
@@ -388,16 +402,19 @@ def _is_swapped(value: Value, datum: Value) -> bool:
 
 def _digits_apart(value: Value, datum: Value) -> tuple[int, list[tuple[str, str]]]:
     """Return the number of digits of two numbers of one length and kind, and the pairs that differ; 0 for others."""
-    amounts = [abs(number.readings[0]) / datum.step for number in (value, datum)]
-    # JSON leaves out zeros at the end: `2,318.40` of 2318.4
-    is_as_exact = value.step <= datum.step and same(amounts[0], round(amounts[0]), 0)
-    one, other = (f"{amount:.0f}" for amount in amounts)
-    alike = value.unit is None or datum.unit is None or is_of_kind(value, datum)
-    if not is_as_exact or not alike or len(one) != len(other):
+    if value.unit is not None and datum.unit is not None and not is_of_kind(value, datum):
         return 0, []
-    return len(one), [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    first, other = abs(value.readings[0]) or 1.0, f"{abs(datum.readings[0]) / datum.step:.0f}"
+    for reading in value.readings:  # `1.725` may be two thousand: its step is then one
+        amount, step = abs(reading) / datum.step, value.step * abs(reading) / first
+        one = f"{amount:.0f}"
+        # JSON leaves out zeros at the end: `2,318.40` of 2318.4
+        if step <= datum.step * _ROUNDING and same(amount, round(amount), 0) and len(one) == len(other):
+            return len(one), [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+    return 0, []
 
 
+_ROUNDING = 1 + 1e-9
 _FEW_NUMBERS = 6
 """Numbers of the results from which on a value that none of them leads to may still be computed, in more steps."""
 
@@ -657,7 +674,15 @@ class Given:
             return True  # "five lunches at €4.20 come to €21.00"
         if sum(is_of_kind(value, datum.value) for datum in self._returned) >= _SEVERAL:
             return True  # computed from earlier results, perhaps in many steps
-        return is_computed(value, self._data)
+        return is_computed(value, self._data) or self._is_share(value)
+
+    def _is_share(self, value: Value) -> bool:
+        """Return True for an amount that a price by the hundred and a number of the user give: €96.40 per 100 l."""
+        if value.unit is None or value.unit.dimension not in MONEY:
+            return False
+        goal, prices = abs(value.readings[0]), [datum.value for datum in self._data if is_of_kind(value, datum.value)]
+        counts = [one.readings[0] for one in values(last_words(self._request))]
+        return any(same(goal, abs(one.readings[0] * count) / 100, value.step / 2) for one in prices for count in counts)
 
     def new_words(self, sentence: Sentence) -> frozenset[str]:
         """Return the words of a sentence that the conversation does not have, in any form."""

@@ -276,12 +276,21 @@ def earlier_value(turn: Turn) -> Contradiction | None:
     """Return a value of an earlier result where the same call has returned another one since."""
     given = "\n".join([turn.order, *turn.returned])
     for key, old, new in _changes(turn):
-        sentence = next((one for one in statements(turn.prose) if holds(one.masked, old)), None)
-        if sentence is None or holds(turn.prose.text, new) or holds(given, old):
+        sentence = next((one for one in statements(turn.prose) if _tells(one.masked, old)), None)
+        if sentence is None or _tells(turn.prose.text, new) or holds(given, old):
             continue
         if len(old) >= CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):
             return Contradiction(*sentence.span, f"{old!r} is of an earlier result: {key} = {new}")
     return _earlier_number(turn)
+
+
+def _tells(text: str, cell: str) -> bool:
+    """Return True if a text has a cell, or the date that it is."""
+    day = next(dates(cell), None) if _ISO_DATE.fullmatch(cell) else None
+    return holds(text, cell) or (day is not None and any(one.agrees(day) for one in dates(text)))
+
+
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _earlier_number(turn: Turn) -> Contradiction | None:

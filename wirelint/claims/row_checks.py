@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import has_negation, is_admission, statements
+from wirelint.claims.grounding import has_negation, is_admission, particulars, statements
 from wirelint.claims.row_values import word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
@@ -22,6 +22,7 @@ from wirelint.claims.rows import (
     fields_by_key,
     holds,
     named_rows,
+    outermost,
     rows_by_date,
     side_by_side,
     tables,
@@ -30,7 +31,8 @@ from wirelint.claims.rows import (
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
 from wirelint.claims.table_claims import out_of_bounds, swapped_rows
-from wirelint.claims.values import LONGEST, without_moments
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import LONGEST, NUMERALS, whole_numbers, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -52,6 +54,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 continue
             found = (
                 _all_alike(prose, table)
+                or _none_of_them(prose, table)
                 or _mixed(prose, parts)
                 or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
@@ -82,8 +85,9 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         if any(_RANGE.fullmatch(prose.text[one[1] : other[0]]) for one, other in itertools.pairwise(ends)):
             continue
         clause, rows = prose.text[slice(*part)], {row.place: row for _, row, _ in found}
-        if len(rows) != 2 or len(without_moments(clause)) > 1 or _PHRASES["relates"].search(clause):
+        if len(rows) != 2 or len(without_moments(clause)) > 1:
             continue
+        related = _PHRASES["relates"].search(clause) is not None
         cells = dict.fromkeys((number, row.place) for number, row in _cells_named(found))
         whole = [(number, rows[place], rows[place].names[number]) for number, place in cells]
         columns = {column: {row.place for other, row, _ in whole if other == column} for column, _, _ in whole}
@@ -94,6 +98,9 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
             alone = all(number == column for number, one, _ in whole if one is row)
             if other is None or not alone or name in map(str, other.cells.values()):
                 continue
+            key = name_words(row.key_of(name) or "")[-1:]
+            if related and not (key and holds(clause, f"{key[0]} {name}")):
+                continue  # "from N41 to N46", but not "from gate N46"
             if not holds(clause, other.names[column]):
                 named = next(number for number, one, _ in whole if one is other)
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
@@ -150,16 +157,31 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
     """Return "all are open" if a row is closed, and "all eight were printed" if one failed."""
     for sentence in statements(prose):
         for line in _CLAUSE.findall(sentence.masked) if not sentence.masked.startswith("|") else ():
-            told = without_moments(line)
-            if not pattern_of("all").search(line) or any(value.readings[0] != len(table) for value in told):
+            told = whole_numbers(line)
+            if not pattern_of("all").search(line) or any(number != len(table) for number in told):
                 continue
             if pattern_of("except").search(line):
                 continue
             against = _opposite(line, table)
-            if against is not None and not any(holds(line, name) for row in table for name in row.names):
+            named = not told and any(holds(line, name) for row in table for name in row.names)
+            if against is not None and not named:
                 return Contradiction(*sentence.span, against)
             if _is_done(line) and (against := _failed_row(prose, table)) is not None:
                 return Contradiction(*sentence.span, against)
+    return None
+
+
+def _none_of_them(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
+    """Return "none of them is overdue" if the flag of a row says that it is."""
+    for sentence in statements(prose):
+        for piece in _COMMA.split(sentence.masked):
+            none = _PHRASES["none_of"].search(piece)
+            rest = particulars(piece[none.end() :]) if none is not None else frozenset()
+            for row in table if rest else ():
+                for key, cell in row.cells.items():
+                    words = particulars(" ".join(name_words(key))) if cell is True else frozenset()
+                    if words and words <= rest:
+                        return Contradiction(*sentence.span, f"{row.place}/{key} = {cell}")
     return None
 
 
@@ -182,10 +204,14 @@ def _failed_row(prose: Prose, table: Sequence[Row]) -> str | None:
 def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
     """Return "the gate, the side door and the exit are locked" if one of them is not. The names follow one another."""
     for part, found in parts:
-        ends = itertools.pairwise(span for span, _, _ in found)
+        ends = itertools.pairwise(span for span, _, _ in outermost(found))
         text = prose.text[slice(*part)]
         between = (_IN_BRACKETS.sub("", prose.text[first[1] : second[0]]) for first, second in ends)
-        if len(found) < 2 or any(len(one) > _BETWEEN_NAMES for one in between):
+        alike = (
+            any(pattern_of(key).search(text) for key in ("all", "both")) and _PHRASES["relates"].search(text) is None
+        )
+        alike = alike and _SOME_OF.search(text) is None
+        if len(found) < 2 or not (alike or all(len(one) <= _BETWEEN_NAMES for one in between)):
             continue
         rows: Iterable[Row] = (
             () if pattern_of("except").search(text) else {row.place: row for _, row, _ in found}.values()
@@ -207,26 +233,34 @@ def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) 
 
 
 def _between_commas(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
-    """Yield the pieces between commas about one row, of clauses that have commas."""
+    """Yield the pieces between commas about one row, of clauses that have commas, and those around an "and" of several."""
     for part, found in parts:
-        cuts = [part[0], *(cut.end() for cut in _COMMA.finditer(prose.text, *part)), part[1]]
-        for start, end in itertools.pairwise(cuts) if 2 < len(cuts) <= _MOST_PIECES else ():
-            inside = [(place, row) for place, row, _ in found if start <= place[0] and place[1] <= end]
-            text = prose.text[start:end]
-            if len({row.place for _, row in inside}) != 1:
-                continue
-            if _PHRASES["relates"].search(text) is None and pattern_of("except").search(text) is None:
-                yield clause_of(prose, inside[0][1], (start, end), [place for place, _ in inside])
+        pieces = list(_cut(prose.text, part, _COMMA))
+        for piece in pieces if 1 < len(pieces) <= _MOST_PIECES else ():
+            several = len({row.place for place, row, _ in found if piece[0] <= place[0] and place[1] <= piece[1]}) > 1
+            for start, end in _cut(prose.text, piece, _AND) if several else [piece]:
+                inside = [(place, row) for place, row, _ in found if start <= place[0] and place[1] <= end]
+                text = prose.text[start:end]
+                if len({row.place for _, row in inside}) != 1:
+                    continue
+                if _PHRASES["relates"].search(text) is None and pattern_of("except").search(text) is None:
+                    yield clause_of(prose, inside[0][1], (start, end), [place for place, _ in inside])
+
+
+def _cut(text: str, part: tuple[int, int], at: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    return itertools.pairwise([part[0], *(cut.end() for cut in at.finditer(text, *part)), part[1]])
 
 
 _MOST_PIECES = 32
 _COMMA = re.compile(r"[,，、](?!\d)")
+_AND = re.compile(r"\s(?:and|und|et|y|e|en|och|og|и|ve|i|a)\s")
 
 
 def _opposite(text: str, rows: Iterable[Row]) -> str | None:
     return next((why for row in rows if (why := opposite_state(text, row.cells, row.place))), None)
 
 
+_SOME_OF = re.compile(rf"(?i)\b(?:\d+|{NUMERALS}) (?:of|von|de|des|di|van|z|из)\b")
 _IN_BRACKETS = re.compile(r"\([^()]{0,40}\)")
 _BETWEEN_NAMES = 9
 """Characters between two names of an enumeration: ` and the `."""

@@ -29,7 +29,7 @@ from wirelint.claims.derivation import (
     is_said,
     simple_ratio,
 )
-from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.evidence import STATE_KEYS, Contradiction, Turn
 from wirelint.claims.grounding import (
     is_bound,
     is_interval,
@@ -70,7 +70,7 @@ def wrong_clause(
         return None
     everywhere = GivenDates(turn.texts)
     given = everywhere if by_key else GivenDates(turn.told)
-    others = (other for other in turn.results if other != text)
+    others = (other for other in turn.results if other != text and text in turn.results)
     asked = [*(as_datum(value) for value in values(turn.order)), *(datum for other in others for datum in data(other))]
     elsewhere = [*turn.told, *(other for other in turn.results if other != text and text in turn.results)]
     ratios = Counter(ratio for clause in clauses for ratio in _ratios(values(clause.text), own_data(clause.row, text)))
@@ -203,11 +203,14 @@ def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], aske
 
 
 def _are_one_column(some: Sequence[Datum]) -> bool:
-    return len({one.column for one in some} - {"#"}) == 1
+    columns = {one.column for one in some} - {"#"}
+    return len({column for column in columns if _PHRASES["names_only"].search(column) is None}) == 1
 
 
 def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
     """Return True if a value is a small multiple of one of its row: the price of three nights."""
+    if value.unit is None or value.unit.dimension not in MONEY:
+        return False
     return any(simple_ratio(value, mine.value, 1) in range(2, _MULTIPLE) for mine in own)
 
 
@@ -228,7 +231,8 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
             if datum.column != "#" and equals(value, datum.value):
                 row = _ROW.match(datum.place)
                 rows.setdefault(row[0] if row else datum.place, {}).setdefault(value, datum)
-    return next((found for found in rows.values() if len({value.readings for value in found}) > 1), {})
+    several = (found for found in rows.values() if len({datum.column for datum in found.values()}) > 1)
+    return next((found for found in several if len({value.readings for value in found}) > 1), {})
 
 
 def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
@@ -263,6 +267,8 @@ def _date_of_another(
     for date in dates(clause.text):
         if any(date.agrees(mine) or any(map(mine.agrees, stated)) for mine in known):
             continue
+        if any(re.search(rf"(?<!\d){mine.day}\.(?!\d)", clause.text) for mine in known):
+            continue  # "until the 10th": `bis zum 10. und`
         in_table = sum(date.agrees(other) for row in table for other in _dates_of(row))
         if sum(date.agrees(other) for other in everywhere.dates) > in_table:
             continue
@@ -332,7 +338,7 @@ def _only_time_of_another(prose: Prose, clause: Clause, table: Sequence[Row], gi
     return f"the time {shown!r} belongs to another row: {home.place}" if home is not None else None
 
 
-_IN_PLACE = re.compile(r" \(?[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}")
+_IN_PLACE = re.compile(r" \(?(?!Uhr\b)[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}")
 """The place of a time of day, which may be in another zone: `03:00 Denver`."""
 _DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|prima delle|voor|przed|innan)\W{1,2}\Z")
 """What makes a time a deadline, which may be computed: "the next update is due by 16:50"."""
@@ -347,15 +353,17 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
     if _PHRASES["negates"].search(clause.text):
         return None
     for key, own in clause.row.cells.items():
-        if not isinstance(own, str):
+        if not (own is None or isinstance(own, str)):
             continue
         words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not 1 < len(words) <= MOST_WORDS or len(words) == len(table):
+        if not 1 < len({own, *words}) <= MOST_WORDS:
             continue
-        if not all(3 < len(word) <= _LONGEST_WORD for word in words) or holds(clause.text, own.replace("_", " ")):
+        if len(words) == len(table) and name_words(key)[-1:] not in _OF_STATES:
+            continue  # names
+        if own is not None and holds(clause.text, own.replace("_", " ")):
             continue
         cells = " ".join(str(cell) for cell in clause.row.cells.values())
-        told = {word: word.replace("_", " ") for word in words - {own}}
+        told = {word: word.replace("_", " ") for word in words - {own} if _SHORT_KEY < len(word) <= _LONGEST_WORD}
         other = next((word for word, form in told.items() if _says(clause.text, form) and not holds(cells, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
         retold = any(
@@ -366,6 +374,9 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
         if other is not None and retold:
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
+
+
+_OF_STATES = [[key] for key in (*STATE_KEYS, "state", "phase", "stage")]
 
 
 def _says(text: str, word: str) -> bool:
@@ -402,7 +413,7 @@ def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
             continue
         if not word or len(word[0]) < SHORTEST_KEY or unit_of(word[0]) is not None:
             continue
-        named = r"\A" if is_field else rf"(?<!\w)(?i:{re.escape(word[0])})"
+        named = r"\A" if is_field else rf"(?<!\w)(?i:{re.escape(word[0])})[a-z]{{0,2}}"
         found = re.findall(rf"{named}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text)
         is_known = is_field and any(holds(text, one) for text in texts for one in found)
         alike = all(one != code and _form_of_code(one) == _form_of_code(code) for one in found)

@@ -58,6 +58,8 @@ _NAMING = re.compile(
 SHORTEST_KEY = 4
 """Letters of a key that a reply may name."""
 NAME_WORD = re.compile(r"(?<![\w-])[^\W\d_]{4,}(?![\w-])")
+_CODE_WORD = re.compile(r"(?<![\w-])[a-z]{1,3}\d+[a-z]+\d+(?![\w-])")
+"""A size or a type in a name: `m8x40`."""
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,6})?")
 
 
@@ -143,10 +145,9 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     naming = [key for key in naming if CLOCK.fullmatch(str(objects[0][key])) is None] or naming
     first = next((key for key in naming if NAME_WORD.search(str(objects[0][key]))), None)
     heads = ["" if first is None or _is_placeholder(one[first]) else str(one[first]).casefold() for one in objects]
-    words = [NAME_WORD.findall(head) for head in heads]
-    every = Counter(
-        word for one in objects for word in {*NAME_WORD.findall(" ".join(map(str, one.values())).casefold())}
-    )
+    words = [[*NAME_WORD.findall(head), *_CODE_WORD.findall(head)] for head in heads]
+    texts = (" ".join(map(str, one.values())).casefold() for one in objects)
+    every = Counter(word for text in texts for word in {*NAME_WORD.findall(text), *_CODE_WORD.findall(text)})
     every_file = Counter(str(one.get(key)).rpartition("/")[2] for key in naming for one in objects)
     rows = []
     numbered = _by_number(objects) or [()] * len(objects)
@@ -155,9 +156,16 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
         names += [
             base for name in names if (base := name.rpartition("/")[2]) not in ("", name) and every_file[base] == 1
         ]
+        names += [plain for name in names if (plain := _spoken(name)) not in ("", name)]
         several = first is not None and len(str(one[first]).split()) > 1
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and several)), one, place))
     return tuple(rows[:-1] if _is_total(objects) else rows)
+
+
+def _spoken(name: str) -> str:
+    """Return how a reply may spell an id of joined words: `garden door` of `lock.garden_door`."""
+    last = name.rpartition(".")[2]
+    return " ".join(name_words(last)) if "_" in last and " " not in last and not DIGIT.search(last) else ""
 
 
 def _is_total(objects: Sequence[Mapping[str, Json]]) -> bool:
@@ -313,7 +321,7 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
         starts = (start for (start, _), _, _ in found)
         if not one_row and any(_COMPARED.search(prose.text, max(part[0], at - _BEFORE_NAME), at) for at in starts):
             continue  # "38 minutes more than the scooter, but only €2.30": what follows is about the first row
-        first = found[0][1].key_of(found[0][2])
+        first = next((key for _, row, name in found if (key := row.key_of(name)) is not None), None)
         found = [one for one in found if one_row or one[1].key_of(one[2]) in (None, first)]
         for piece, inside in (
             [(_of_one_subject(prose.text, part, found), found)] if one_row else _stretches(prose.text, part, found)
@@ -337,13 +345,13 @@ _COMPARED = re.compile(
 def clauses_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
     """Yield the text behind each name, up to the next one."""
     for part, whole in parts:
-        found = list(_outermost(whole))
+        found = list(outermost(whole))
         ends = [*(start for (start, _), _, _ in found[1:]), part[1]]
         for ((_, start), row, _), end in zip(found, ends, strict=True):
             yield clause_of(prose, row, (start, max(start, end)), ())
 
 
-def _outermost(named: Sequence[NamedRow]) -> Iterator[NamedRow]:
+def outermost(named: Sequence[NamedRow]) -> Iterator[NamedRow]:
     """Yield the names that are in no longer one: of "due date" not "date"."""
     reached, last = -1, (-1, -1)
     for one in sorted(named, key=lambda one: (one[0][0], -one[0][1])):

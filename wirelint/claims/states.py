@@ -36,7 +36,7 @@ _SHORT_CELL = 4
 """Words of a cell that says in which state a row is."""
 _OUTCOMES = 2
 """The pair of success and failure, which results of any action have."""
-SUCCESS, FAILURE = (_OUTCOMES, 0), (_OUTCOMES, 1)
+SUCCESS, FAILURE, REFUSED = (_OUTCOMES, 0), (_OUTCOMES, 1), (1, 1)
 _SHORTEST_STATE = 4
 
 
@@ -70,7 +70,8 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
 def states_of(key: str, cell: Json) -> set[_State]:
     """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
     if isinstance(cell, bool):
-        found = {state for word in name_words(key) for state in states().get(word, ())}
+        names = name_words(key) or [""]
+        found = {state for word in names for state in states().get(word, ())} if names[0] not in _SETTINGS else set()
         return {(pair, side if cell else 1 - side) for pair, side in found}
     if isinstance(cell, (int, float)):
         above = (state for word in name_words(key) for state in _measured().get(word, ()))
@@ -80,6 +81,12 @@ def states_of(key: str, cell: Json) -> set[_State]:
     words = cell.casefold().replace("_", " ")
     head = words.split(" ")[0] if 1 < len(words.split(" ")) <= _SHORT_CELL else words  # `waiting_for_parts`
     return set(states().get(words) or states().get(head, set()))
+
+
+_SETTINGS = frozenset(
+    ["allow", "allows", "can", "may", "should", "require", "requires", "show", "notify", "auto", "on", "if"]
+)
+"""First words of flags that say what may be, not what is: `allow_failure`."""
 
 
 @cache
@@ -113,6 +120,9 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         affirmed = affirmed and not any(pattern_of(state).search(text) for state in _off())
         if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
+    for key, cell in cells.items():
+        if isinstance(cell, str) and (form := _negated_form(text, cell)):
+            return f"{form!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in states_of(key, cell)}
     for (pair, side), key in given.items():
         if (pair, 1 - side) in given:
@@ -129,6 +139,16 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None
+
+
+def _negated_form(text: str, cell: str) -> str | None:
+    """Return the word of a text that a cell negates by its form: `lit` of `unlit`, `paid` of `not_paid`."""
+    form = _NEGATED.fullmatch(cell.casefold())
+    found = re.search(rf"(?i)(?<![\w-]){form['word']}(?![\w-])", text) if form is not None else None
+    return None if found is None or cell.casefold() in text.casefold() or _is_negated(text, found) else found[0]
+
+
+_NEGATED = re.compile(r"(?:un|non[-_]?|not[-_ ])(?P<word>[a-z]{3,})")
 
 
 @cache
@@ -186,16 +206,20 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     prose, texts = turn.prose, [fact.result.text for fact in turn.known]
     if len("".join(texts)) > LONGEST or (len(turn.good) < len(turn.known) and is_admission(prose)):
         return None
-    fields = [field for text in texts for field in fields_of(object_of(text), alone=text not in turn.outdated)]
+    again = {fact.able.tool.name for fact in turn.good}  # a call that failed, and another one that did not
+    old = {
+        fact.result.text for fact in turn.known if fact.outcome.error and fact.able.tool.name in again
+    } | turn.outdated
+    fields = [field for text in texts if text not in old for field in fields_of(object_of(text))]
     # Null for a participle is "not yet": `"approved": null`.
     fields = [
         (key, False, is_alone) if cell is None and key.endswith("ed") else (key, cell, is_alone)
         for key, cell, is_alone in fields
     ]
     sides: dict[int, set[int]] = {}
-    for key, cell, is_alone in fields:
+    for key, cell, _ in fields:
         for pair, side in states_of(key, cell):
-            sides.setdefault(pair, set()).update((side,) if is_alone else (0, 1))
+            sides.setdefault(pair, set()).add(side)
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
     alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
     found: list[tuple[str, Json, re.Pattern[str] | None]] = []
@@ -219,9 +243,15 @@ def opposite_states(turn: Turn) -> Contradiction | None:
                 and word is not None
                 and _is_plain_flag(key, cell, turn, sentence.masked[: word.end()])
             )
-            if plain or not particulars(rest).isdisjoint(subject):
+            of_one = len(turn.known) == 1 and _PRONOUN.match(sentence.masked) is not None
+            if plain or of_one or not particulars(rest).isdisjoint(subject):
                 return Contradiction(*sentence.span, against)
     return None
+
+
+_PRONOUN = re.compile(
+    r"(?i)\W*(?:it|they|he|she|this|that|es|er|sie|il|elle|ello|él|ella|ele|ela|hij|zij|het|on|ona|o|bu)\b"
+)
 
 
 def _is_plain_flag(key: str, cell: Json, turn: Turn, told: str) -> bool:

@@ -30,7 +30,9 @@ def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> C
         return None
     for sentence in statements(turn.prose):
         inside = _PHRASES["in_range"].search(sentence.masked)
-        if inside is None or _OF_GROUNDING["negates"].search(sentence.masked, 0, inside.end()):
+        answer = _ANSWER.match(sentence.masked)
+        start = answer.end() if answer is not None else 0
+        if inside is None or _OF_GROUNDING["negates"].search(sentence.masked, start, inside.end()):
             continue
         named = {row.place for part, found in parts for _, row, _ in found if sentence.start <= part[0] < sentence.end}
         of_all = not named and pattern_of("all").search(sentence.masked) is not None
@@ -38,6 +40,10 @@ def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> C
         if place is not None:
             return Contradiction(*sentence.span, f"{place}: {outside[place]}")
     return None
+
+
+_ANSWER = re.compile(r"(?i)\W*(?:no|nein|non|nee|não|nie|hayır|нет|いいえ|아니요?)[,.!—–-]")
+"""The "no" that answers "anything abnormal?"."""
 
 
 def _outside(row: Row) -> str | None:
@@ -51,7 +57,7 @@ def _outside(row: Row) -> str | None:
 def _bound(row: Row, end: str) -> Iterator[float]:
     """Yield the numbers of a row that are its value or one end of its range: `"low": 3.5`, `"ref": "3.5-5.1"`."""
     for key, cell in row.cells.items():
-        words = frozenset(name_words(key))
+        words = frozenset(name_words(key.replace(" ", "_")))
         ends = _ends(cell) if words & _BOUNDS["range"] else []
         if len(ends) == 2 and end != "value":
             yield ends[end == "high"]

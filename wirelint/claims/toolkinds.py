@@ -77,9 +77,11 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
     parts = name_words(name)
     sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
     described = words_of(sentence)
-    verbs = list(parts) + [" ".join(pair) for pair in pairwise(parts)]
+    spoken = parts[:-1] if len(parts) > 1 and parts[-1] == "text" else parts
+    verbs = list(spoken) + [" ".join(pair) for pair in pairwise(spoken)]
     kinds = _kinds_of_all(verbs)
-    kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
+    opening = [] if _ONE_OF.match(sentence) else re.findall(r"[A-Za-z-]+", sentence)[:4]
+    kinds |= _kinds_of_all(word.lower() for word in opening)
     kinds = kinds or _kinds_elsewhere(parts, sentence) or ({"read"} if _is_source(parts, sentence) else set())
     shell = bool(
         _PHRASES["shell"].search(named) or _PHRASES["shell_says"].search(sentence) or type_.startswith("bash_")
@@ -94,6 +96,10 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
         kinds, topics = {"read", "write", "create"}, frozenset({"file"})
     words = (frozenset(parts) | described | words_of(" ".join(parts))) - _STOP - frozenset(BASE)
     return frozenset(kinds), topics, words, shell or interpreter
+
+
+_ONE_OF = re.compile(r"[^\W\d_]+ of\b")
+"""A description that begins with a noun: `Text of a motion`."""
 
 
 def name_words(name: str) -> list[str]:

@@ -26,7 +26,8 @@ from wirelint.claims.grounding import (
     statements,
 )
 from wirelint.claims.order_check import HANDED_OVER
-from wirelint.claims.toolkinds import Ability, names
+from wirelint.claims.rows import holds
+from wirelint.claims.toolkinds import Ability, name_words, names
 from wirelint.claims.values import dates, values
 from wirelint.model import Request, Tool
 from wirelint.text.asking import asks_about_calls
@@ -111,21 +112,33 @@ def _about_another(
     "And what do they take at Quayside?", where a tool was asked about Mill Lane.
     """
     asked = {call.name for call in request.calls}
-    tool = next((one.tool for one in finders if one.tool.name in asked), None)
-    if tool is None:
+    if not asked or not finders:
         return None
+    tool = next((one.tool for one in finders if one.tool.name in asked), finders[0].tool)
     told = [message.text for message in request.messages if message.text != words]
     earlier = [*told, *(call.arguments.text for call in request.calls), *(result.text for result in request.results)]
     known = "\n".join(earlier).casefold()
-    new = [name for name in _PROPER.findall(words) if name.casefold() not in known]
+    named = _PROPER.findall(words) if any(one.tool.name in asked for one in finders) else []
+    joined = known.replace(" ", "")
+    new = [name for name in (*named, *_numbered(words, request)) if name.casefold().replace(" ", "") not in joined]
     for one in stated(prose) if new else ():
-        about_it = any(name in prose.text[slice(*one.sentence.span)] for name in new)
+        about_it = any(holds(prose.text[slice(*one.sentence.span)], name) for name in new)
         if about_it and not is_said(one.value, prose.masked, [*earlier, words]):
             return one.sentence, tool
     return None
 
 
-_PROPER = re.compile(r"(?<=\w )(?:[A-Z][\w-]*\d[\w-]*|[a-z]+-\d+|[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}(?: [A-ZÀ-ÖØ-Þ0-9][\w-]*)*)")
+def _numbered(words: str, request: Request) -> Iterator[str]:
+    """Yield the things that a message names by a number: an order's, or `tank 4` after a call with `{"tank": 2}`."""
+    yield from numbers_of_things(words)
+    keys = {name_words(key)[-1] for call in request.calls for key in call.arguments.mapping or {} if name_words(key)}
+    for key in keys:
+        yield from re.findall(rf"(?i)(?<!\w){re.escape(key)} (?:\d{{1,6}}|[A-Z])(?!\w)", words)
+
+
+_PROPER = re.compile(
+    r"(?<=\w )(?:[A-Z][\w-]*\d[\w-]*|[A-Z]{1,4}(?: \d{2,})+|[a-z]+-\d+|[A-ZÀ-ÖØ-Þ][^\W\d_]{2,}(?: [A-ZÀ-ÖØ-Þ0-9][\w-]*)*)"
+)
 """A name within a sentence, or a code: `enc-08`."""
 _TIME_ZONE = re.compile(
     r"\b(?:UTC|GMT)\b|(?i:\b(?:time zones?|daylight (?:saving )?time|zeitzonen?|fuseaux? horaires?|husos? horarios?"

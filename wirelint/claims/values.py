@@ -293,7 +293,8 @@ def whole_numbers(text: str) -> set[int]:
 
 
 def whole_number(figures_or_word: str) -> int:
-    return _NUMERALS.get(figures_or_word.lower()) or int(figures_or_word)
+    word = figures_or_word.lower()
+    return 1 if word == "one" else _NUMERALS.get(word) or int(word)
 
 
 # --- dates and times of day -------------------------------------------------------------------------------------------
@@ -443,7 +444,8 @@ def without_moments(text: str) -> list[Value]:
     return [
         one
         for one in values(text)
-        if not any(at.start <= one.start < at.end for at in moments) and _OCLOCK.match(text, one.end) is None
+        if not any(at.start <= one.start < at.end for at in moments)
+        and (one.unit is not None or _OCLOCK.match(text, one.end) is None)  # not "11,00 € am Tag"
     ]
 
 

@@ -1,0 +1,274 @@
+"""Failures in results that a reply does not tell.
+
+Theory of operation. The last result of an action may hold a failure: an error, a state (`"status": "rejected"`), a list or
+a number of failures (`"failed": 2`), a line of a log (`--- FAIL`). A reply about that action tells it if it has a word for
+a failure anywhere, or a negation or a word of the failure in a sentence about the action. A reply that does neither hides
+the failure, in whatever words it claims success.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from wirelint import lexicon
+from wirelint.claims.actions import bare
+from wirelint.claims.announcements import is_english
+from wirelint.claims.derivation import STOP, equals, is_said
+from wirelint.claims.evidence import REASONS, SURE, Contradiction, Fact, Turn
+from wirelint.claims.grounding import particulars, stated, statements
+from wirelint.claims.rows import holds
+from wirelint.claims.states import FAILURE, REFUSED, pattern_of, states
+from wirelint.claims.toolkinds import name_words
+from wirelint.claims.values import LONGEST
+from wirelint.jsonvalues import decode_json
+from wirelint.model import Json
+from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
+
+_PHRASES = lexicon.Phrases("hidden_failures")
+_OF_GROUNDING = lexicon.Phrases("grounding")
+_LOOKS = frozenset({"search", "read"})
+_DEEPEST = 4
+"""Levels of a result in which its states are searched."""
+_MOST_FAILED = 16
+_LONGEST_SHOWN = 120
+_SHORT_STATE = 4
+"""Words of a cell that is a state: `failed to start`."""
+_FLAGS = frozenset(_PHRASES.words("flags"))
+
+
+class Failed(NamedTuple):
+    """A result with a failure after which the same tool did not succeed in a later step.
+
+    `words`: those of the failure; none for the error of a look-up, which a reply need not tell. `cause`: those of its
+    reason. `replaced`: another action succeeded later, perhaps in place of it.
+    """
+
+    fact: Fact
+    words: str
+    cause: str
+    replaced: bool
+
+    @property
+    def looks(self) -> bool:
+        """True for the result of a look-up, which may tell of the failure of other things."""
+        return bool(self.fact.able.kinds) and not _may_act(self.fact)
+
+    @property
+    def is_counted(self) -> bool:
+        """True for a number or a list of failures: `failed: 2`."""
+        return _PHRASES["counted"].match(self.words.partition(":")[0]) is not None
+
+
+def failed_in_the_end(turn: Turn) -> list[Failed]:
+    """Return the first results with a failure that no later step of the turn made up for."""
+    steps = {call.pointer: at for at, message in enumerate(turn.request.turn) for call in message.calls}
+    step = {one.result.pointer: steps.get(one.call.pointer, -1) for one in turn.ran if one.call and one.result}
+    succeeded: dict[str, set[int]] = {}
+    acted: set[str] = set()
+    found: list[Failed] = []
+    for fact in reversed(turn.known):
+        name, at = fact.able.tool.name, step.get(fact.result.pointer, -1)
+        words, cause = _failure_of(fact.result.text, not _may_act(fact), fact.outcome.error)
+        if not words and not fact.outcome.error:
+            succeeded.setdefault(name, set()).add(at)
+            acted |= {name} if not fact.able.kinds <= _LOOKS else set()
+        elif not succeeded.get(name, set()) - {at}:
+            found.append(Failed(fact, words, cause, bool(acted - {name})))
+    return found[: -_MOST_FAILED - 1 : -1]
+
+
+def hidden_failure(turn: Turn) -> Contradiction | None:
+    """Return a sentence about an action whose last result holds a failure that the reply does not tell."""
+    prose = turn.prose
+    failed = [one for one in failed_in_the_end(turn) if one.words and not one.replaced]
+    texts = without_denied_faults(prose) if failed else []
+    if not failed or any(map(tells_failure, texts)):
+        return None
+    denial, told = _denied_fault(prose), list(statements(prose))
+    good = any(map(_has_good_state, texts))
+    for one in failed:
+        fact, grade = one.fact, () if one.looks else SURE
+        if denial is not None and one.is_counted:
+            return Contradiction(*denial.span, f"the result has {one.words}: {fact.shown}", *grade)
+        if one.looks and not good:
+            continue  # the record of a thing in a bad state, which any words may tell
+        if _may_be_told(one, turn, texts):
+            continue
+        known = particulars(f"{fact.arguments} {fact.able.tool.name} {turn.order} {fact.result.text}")
+        about = (each for each in told if not particulars(prose.text[slice(*each.span)]).isdisjoint(known))
+        if (sentence := next(about, None)) is not None:
+            return Contradiction(*sentence.span, f"the reply does not tell {one.words!r}: {fact.shown}", *grade)
+    return None
+
+
+def _has_good_state(text: str) -> bool:
+    """Return True if a sentence has a good state, or speaks of all."""
+    return pattern_of("all").search(text) is not None or any(pattern_of((pair, 0)).search(text) for pair in _GOOD)
+
+
+_GOOD = tuple(sorted({pair for word in _PHRASES.words("good") for pair, _ in states()[word]}))
+
+
+def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
+    """Return True if a text may tell of a failure: by a negation, by words of the failure, or by an offer to try again.
+
+    In another language than the result's, any negation may, and any words about one of several calls of a tool.
+    """
+    fact, english = failed.fact, is_english(turn.prose.masked)
+    own = _words_of_call(fact)
+    siblings = [one for one in turn.known if one.able.tool.name == fact.able.tool.name and one is not fact]
+    if not english and siblings and not _claims_it(fact, siblings, texts):
+        return True
+    rest = fact.result.text.replace(failed.cause or failed.words, " ")
+    known = own | _SMALL | particulars(rest)
+    causes = particulars(failed.cause.replace("_", " ")) - known
+    reasons = particulars(_KEY.sub(" ", failed.words)) - known
+    for text in turn.texts if causes or reasons else ():  # each of them is read once for all checks
+        elsewhere = particulars(text) if text != fact.result.text else frozenset[str]()
+        causes, reasons = causes - elsewhere, reasons - elsewhere
+    if not failed.is_counted:
+        reasons = frozenset(word for word in reasons if not word[0].isdigit())
+    of_it = own | reasons | causes
+    if any(map(_PHRASES["partly"].search, texts)):
+        return True
+    for text in texts:
+        plain = _NO_NOUN.sub(
+            lambda one: " " if particulars(one["noun"]).isdisjoint(of_it) else one[0], _CONDITION.sub(" ", text)
+        )
+        if may_tell(plain if english else text) and not (english and particulars(text).isdisjoint(of_it)):
+            return True
+        if not english and _OF_GROUNDING["trouble"].search(text):
+            return True
+    told = frozenset[str]().union(*map(particulars, texts))
+    if len(told & reasons) >= (_OF_A_LIST if "[" in failed.words else 1) or 2 * len(told & causes) >= max(
+        len(causes), 1
+    ):
+        return True
+    asks = (one.masked for one in turn.prose.sentences if one.question and _PHRASES["once_more"].search(one.masked))
+    return any(not particulars(text).isdisjoint(own) for text in asks)
+
+
+_NO_NOUN = re.compile(r"(?i)\bwith no (?P<noun>[a-z]+)")
+"""A denial of one thing, which is none of the act unless the thing is its own: "with no fee"."""
+_CONDITION = re.compile(r"(?i)\b(?:if|who|which|that)\b[^,.;:!?]*")
+"""A condition or a relative clause, whose negation is of something else: "who hadn't answered"."""
+_OF_A_LIST = 2
+"""Words of a list of failures that pass it on: one may be a word of any text."""
+_SMALL = particulars(" ".join(STOP))
+_KEY = re.compile(r"['\"]?\w+['\"]?\s*:")
+
+
+def _words_of_call(fact: Fact) -> frozenset[str]:
+    return particulars(f"{fact.arguments} {' '.join(name_words(fact.able.tool.name))}")
+
+
+def _claims_it(failed: Fact, siblings: Sequence[Fact], texts: Sequence[str]) -> bool:
+    """Return True if a text reports all as done, or what only the failed one of several calls was about."""
+    own = particulars(failed.arguments) - particulars(" ".join(one.arguments for one in siblings))
+    done = (text for text in texts if _OF_GROUNDING["done"].search(text))
+    return any(pattern_of("all").search(text) or not own.isdisjoint(particulars(text)) for text in done)
+
+
+def _denied_fault(prose: Prose) -> Sentence | None:
+    """Return the sentence that denies all faults: "without any errors", not "no errors of the parser"."""
+    for sentence in statements(prose):
+        fault = _OF_GROUNDING["no_fault"].search(sentence.masked)
+        words = fault[0].split() if fault is not None else []
+        if fault and len(words) - words.count("any") == _TWO and _CLAUSE_ENDS.match(sentence.masked, fault.end()):
+            return sentence
+    return None
+
+
+_TWO = 2
+_CLAUSE_ENDS = re.compile(r"\W*\Z|[,;:.!]")
+
+
+def answer_after_error(turn: Turn) -> Contradiction | None:
+    """Return values of a thing whose look-up ended in an error, beside things whose look-ups did not."""
+    prose = turn.prose
+    failed = [one.fact for one in failed_in_the_end(turn) if one.fact.outcome.error and not one.fact.able.shell]
+    if not failed or any(map(tells_failure, without_denied_faults(prose))):
+        return None
+    strange = [
+        one.value.start
+        for one in stated(prose)
+        if not any(equals(one.value, datum.value) for datum in turn.numbers)
+        and not is_said(one.value, prose.masked, turn.told)
+    ]
+    for fact in failed:
+        others = " ".join(one.arguments for one in turn.known if one is not fact)
+        own = [name for name in _things(fact) if not holds(others, name.rpartition(" ")[2])]
+        for one in statements(prose) if strange and own else ():
+            if any(holds(one.masked, name) for name in own):
+                new = sum(one.start <= start < one.end for start in strange)
+                if new > 1 or (new and not may_tell(one.masked)):
+                    return Contradiction(*one.span, f"the result is an error: {fact.shown}", *SURE)
+    return None
+
+
+def _things(fact: Fact) -> Iterator[str]:
+    """Yield the arguments of a call that name a thing: `hive 3` of `{"hive": 3}`, and `Leo` of `{"name": "Leo"}`."""
+    sent = decode_json(fact.arguments)
+    for key, value in sent.items() if isinstance(sent, dict) else ():
+        words, text = name_words(key), str(value)
+        if isinstance(value, (int, str)) and not isinstance(value, bool) and words and text:
+            yield f"{words[-1]} {text}" if len(text) <= _TWO or text.isdigit() else text
+
+
+def without_denied_faults(prose: Prose) -> list[str]:
+    """Return the sentences of a text without "no errors" and "nothing else to do", which deny no act."""
+    return [_PHRASES["no_more"].sub(" ", _OF_GROUNDING["no_fault"].sub(" ", one.masked)) for one in prose.sentences]
+
+
+def tells_failure(text: str) -> bool:
+    """Return True if a sentence has a word for a failure."""
+    found = _OF_GROUNDING["admits"].search(text)
+    return found is not None and _PHRASES["not_done"].match(found[0]) is None
+
+
+def may_tell(text: str) -> bool:
+    """Return True if a sentence has a negation."""
+    return any(_OF_GROUNDING[key].search(text) for key in ("negates", "without", "admits"))
+
+
+def _may_act(fact: Fact) -> bool:
+    return fact.able.shell or not fact.able.kinds <= _LOOKS
+
+
+@remembered
+def _failure_of(text: str, looks: bool, error: bool) -> tuple[str, str]:
+    """Return the words of a failure in a result, and those of its reason. `looks`: the result of a look-up."""
+    if len(text) > LONGEST:
+        return "", ""
+    document = decode_json(text) if text.lstrip()[:1] in ("{", "[") else None
+    found, cause = next(_failures(document, 0), ("", "")) if isinstance(document, dict) else ("", "")
+    if document is None and (line := _PHRASES["marked_line" if looks else "failed_line"].search(text)) is not None:
+        found = line[0].strip()
+    return (found or (text if error and not looks else ""))[:_LONGEST_SHOWN], cause
+
+
+def _failures(document: dict[str, Json], depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the states, lists and numbers of a document that are failures, with their reasons. Items of lists are other
+    things."""
+    for key, cell in document.items():
+        if isinstance(cell, str):
+            failed = _is_failed(cell) and _PHRASES["no_state"].search(key) is None
+        elif isinstance(cell, bool):
+            failed = key.casefold() in _FLAGS and not cell
+        else:
+            counted = isinstance(cell, (int, float, list)) and bool(cell)
+            failed = counted and _PHRASES["counted"].match(key) is not None
+        if failed:
+            reasons = (one for why, one in document.items() if why.casefold() in REASONS and isinstance(one, str))
+            yield f"{key}: {cell}", " ".join(reasons)
+        elif isinstance(cell, dict) and depth < _DEEPEST:
+            yield from _failures(cell, depth + 1)
+
+
+def _is_failed(cell: str) -> bool:
+    words = bare(cell.casefold().replace("_", " ").replace("-", " ")).split()
+    head = {" ".join(words), words[0]} if 0 < len(words) <= _SHORT_STATE else set()
+    return any(not states().get(word, set()).isdisjoint({FAILURE, REFUSED}) for word in head)
