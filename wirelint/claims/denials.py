@@ -17,7 +17,7 @@ from wirelint.claims.counts import looking_up
 from wirelint.claims.derivation import STOP, data, equals
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Turn
 from wirelint.claims.grounding import is_admission, particulars
-from wirelint.claims.hidden_failures import failed_in_the_end, tells_failure, without_denied_faults
+from wirelint.claims.hidden_failures import failed_in_the_end, tells_failure, without_denied_faults, words_of_call
 from wirelint.claims.moments import CELL, RELATIVE
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import states
@@ -82,7 +82,7 @@ def denied_after_error(turn: Turn) -> Contradiction | None:
         if denial is None or _PHRASES["others"].search(sentence.masked) or _PHRASES["has_none"].search(sentence.masked):
             continue
         for fact in failed:
-            own = particulars(f"{fact.arguments} {' '.join(name_words(fact.able.tool.name))}")
+            own = words_of_call(fact)
             of_service = _PHRASES["out_of_order"].search(fact.result.text) is not None
             if in_vain and _is_absence(fact, denial[0]):
                 return None

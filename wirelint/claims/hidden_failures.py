@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from wirelint import lexicon
@@ -33,6 +34,7 @@ _LOOKS = frozenset({"search", "read"})
 _DEEPEST = 4
 """Levels of a result in which its states are searched."""
 _MOST_FAILED = 16
+"""Results with a failure that are compared with a reply."""
 _LONGEST_SHOWN = 120
 _SHORT_STATE = 4
 """Words of a cell that is a state: `failed to start`."""
@@ -106,10 +108,13 @@ def hidden_failure(turn: Turn) -> Contradiction | None:
 
 def _has_good_state(text: str) -> bool:
     """Return True if a sentence has a good state, or speaks of all."""
-    return pattern_of("all").search(text) is not None or any(pattern_of((pair, 0)).search(text) for pair in _GOOD)
+    return pattern_of("all").search(text) is not None or any(pattern_of((pair, 0)).search(text) for pair in _good())
 
 
-_GOOD = tuple(sorted({pair for word in _PHRASES.words("good") for pair, _ in states()[word]}))
+@cache
+def _good() -> list[int]:
+    """Return the pairs of states of which the first one is what an action is to reach."""
+    return sorted({pair for word in _PHRASES.words("good") for pair, _ in states()[word]})
 
 
 def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
@@ -118,7 +123,7 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     In another language than the result's, any negation may, and any words about one of several calls of a tool.
     """
     fact, english = failed.fact, is_english(turn.prose.masked)
-    own = _words_of_call(fact)
+    own = words_of_call(fact)
     siblings = [one for one in turn.known if one.able.tool.name == fact.able.tool.name and one is not fact]
     if not english and siblings and not _claims_it(fact, siblings, texts):
         return True
@@ -143,9 +148,9 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
         if not english and _OF_GROUNDING["trouble"].search(text):
             return True
     told = frozenset[str]().union(*map(particulars, texts))
-    if len(told & reasons) >= (_OF_A_LIST if "[" in failed.words else 1) or 2 * len(told & causes) >= max(
-        len(causes), 1
-    ):
+    if len(told & reasons) >= (_OF_A_LIST if "[" in failed.words else 1):
+        return True
+    if causes and 2 * len(told & causes) >= len(causes):
         return True
     asks = (one.masked for one in turn.prose.sentences if one.question and _PHRASES["once_more"].search(one.masked))
     return any(not particulars(text).isdisjoint(own) for text in asks)
@@ -161,7 +166,8 @@ _SMALL = particulars(" ".join(STOP))
 _KEY = re.compile(r"['\"]?\w+['\"]?\s*:")
 
 
-def _words_of_call(fact: Fact) -> frozenset[str]:
+def words_of_call(fact: Fact) -> frozenset[str]:
+    """Return the particulars of a call: those of its arguments and of the tool's name."""
     return particulars(f"{fact.arguments} {' '.join(name_words(fact.able.tool.name))}")
 
 
