@@ -151,7 +151,7 @@ def value_for_null(turn: Turn) -> Contradiction | None:
 
 
 def _is_right_behind(key: str, at: int, text: str) -> bool:
-    """Return True if a number is told as that of a key: "The payout is $3,200"."""
+    """Return True if the words of a key stand right before a number: "The payout is $3,200", of `payout`."""
     words = r"\W{1,3}".join(map(re.escape, name_words(key)))
     before = text[max(at - _LONGEST_LABEL, 0) : at].casefold()
     return re.search(rf"(?<!\w){words}\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before) is not None

@@ -494,7 +494,7 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
     """Return the first number divided by the second if that is a simple fraction: 3/2 for six people instead of four.
 
-    Both have units of one kind, or the second has none. `largest`: the largest denominator. Rounding is allowed for.
+    The units are of one kind, or the second number has none. `largest`: the largest denominator. The first may be rounded.
     """
     datum = datum if datum.unit is not None else datum._replace(unit=value.unit)
     amount = next(datum.amounts()) if is_of_kind(value, datum) else 0
