@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.counts import miscounted_rows, miscounted_states
-from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items
+from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_count, denied_hits, denied_items
 from wirelint.claims.derivation import (
     data,
     is_computed,
@@ -50,7 +50,7 @@ from wirelint.claims.rows import holds
 from wirelint.claims.states import opposite_states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.totals import altered_total
-from wirelint.claims.values import LONGEST, NUMERALS, whole_number
+from wirelint.claims.values import LONGEST, NUMERALS, unit_of, whole_number
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -152,7 +152,8 @@ def value_for_null(turn: Turn) -> Contradiction | None:
 
 def _is_right_behind(key: str, at: int, text: str) -> bool:
     """Return True if the words of a key stand right before a number: "The payout is $3,200", of `payout`."""
-    words = r"\W{1,3}".join(map(re.escape, name_words(key)))
+    own = name_words(key)
+    words = r"\W{1,3}".join(map(re.escape, own[:-1] if len(own) > 1 and unit_of(own[-1].upper()) else own))
     before = text[max(at - _LONGEST_LABEL, 0) : at].casefold()
     return re.search(rf"(?<!\w){words}\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before) is not None
 
@@ -286,7 +287,7 @@ def contradictions(
     turn = Turn(prose, known, called, request)
     checks = [denied_hits, denied_after_error]
     if NONE_CUES.occur_in(prose.masked.lower()):
-        checks.append(denied_items)
+        checks += [denied_items, denied_count]
     checks += [miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)

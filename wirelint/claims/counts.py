@@ -28,7 +28,8 @@ def miscounted_states(turn: Turn) -> Contradiction | None:
         found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
         found += _STATE_CELL.finditer(sentence.masked)
         for one in found:
-            key = re.compile(rf"(?i)(?<![\w-])[\"']?{re.escape(one['word'])}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d)")
+            word = re.escape(one["word"])
+            key = re.compile(rf"(?i)(?<![\w-])[\"']?{word}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d| [^\W\d_]{{3,}})")
             held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
             told = [whole_number(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
             if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
@@ -88,7 +89,8 @@ def _counted(text: str, table: Sequence[Row]) -> Iterator[tuple[int, int]]:
         if None not in flags and name_words(key) and holds(text, name_words(key)[-1]):
             yield sum(map(bool, flags)), sum(map(bool, flags))
         of_rows = [(str(cell := row.cells.get(key)).casefold(), states_of(key, cell)) for row in table]
-        if literal := sum(cell == text.casefold() for cell, _ in of_rows):
+        held = {cell for cell, own in of_rows if not own and len(cell) > _SHORT and holds(text, cell.replace("_", " "))}
+        if literal := sum(cell == text.casefold() or cell in held for cell, _ in of_rows):
             yield literal, literal
             continue
         for state in set[tuple[int, int]]().union(*(own for _, own in of_rows)):
@@ -97,9 +99,15 @@ def _counted(text: str, table: Sequence[Row]) -> Iterator[tuple[int, int]]:
             word = said[0].casefold() if said is not None and said[0].casefold() in cells else cells[0]
             if said is not None and (word == said[0].casefold() or len(set(cells)) == 1):
                 unknown = sum(
-                    cell != word and all(one == state or one[0] != state[0] for one in own) for cell, own in of_rows
+                    cell != word and all(one == state or _may_be_both(one, state) for one in own)
+                    for cell, own in of_rows
                 )
                 yield cells.count(word), cells.count(word) + unknown
+
+
+def _may_be_both(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return True if what is in a state may be in another one too: what is shipped is paid, what is pending is not."""
+    return one[0] != other[0] and one[1] <= other[1]
 
 
 _OF_THEM = re.compile(
@@ -111,6 +119,8 @@ _OF_ALL = re.compile(
     rf"(?i)(?<![\w.,/:-])(?P<number>\d{{1,3}}|one|{NUMERALS}) (?:of|out of|von|sur|de|di|van|z|из|av|af) "
     rf"(?:the |den |les |las |los |dei |delle |os |as |de )?(?P<all>\d{{1,3}}|{NUMERALS})(?![\w.,-]*\d)\b"
 )
+_SHORT = 3
+"""Letters of a cell that a text may have by chance."""
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 _CLAUSE_END = re.compile(r"[,;:.(]")
 

@@ -648,4 +648,6 @@ def follows_from_clocks(clock: Clock, known: Iterable[Clock], given: frozenset[f
             return True
         if apart < _ROUNDED and clock.minutes % _ROUNDED == 0:
             return True
+    if any(other.minutes and clock.minutes / other.minutes in given for other in known):
+        return True  # 5 km at 4:35 take 22:55
     return any(clock.minutes == abs(one.minutes - other.minutes) for one in known for other in known)

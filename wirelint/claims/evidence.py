@@ -416,14 +416,44 @@ class Turn:
 
     @cached_property
     def outdated(self) -> frozenset[str]:
-        """The results of look-ups before the last action of the turn, which may have changed the states that they tell."""
+        """The results whose states the turn has changed: of look-ups before its last action, and of calls after which
+        another tool gave one of their objects another flag or state."""
         looked = [fact.able.kinds <= {"search", "read"} for fact in self.good]
         last = max((at for at, looking in enumerate(looked) if not looking), default=0)
-        return frozenset(text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
+        changed = (
+            text
+            for at, (fact, text) in enumerate(zip(self.good, self.returned, strict=True))
+            if any(one.able.tool != fact.able.tool and _changes(one.result.text, text) for one in self.good[at + 1 :])
+        )
+        before = (text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
+        return frozenset((*before, *changed))
 
     @cached_property
     def returned_numbers(self) -> list[Datum]:
         return [datum for text in self.returned for datum in data(text)]
+
+
+def _changes(later: str, text: str) -> bool:
+    """Return True if a later result is an object that another result has with another flag or state: `"locked": true`."""
+    document = decode_json(later)
+    one = document if isinstance(document, dict) else {}
+    states = {key: cell for key, cell in one.items() if isinstance(cell, bool) or key.lower() in (*STATE_KEYS, "state")}
+    first = next(iter(one), "")  # mostly the key of an id or a name
+    return any(
+        other.get(first) == one[first] and any(key in other and other[key] != cell for key, cell in states.items())
+        for other in (_objects(decode_json(text), 0) if states else ())
+    )
+
+
+def _objects(document: Json, depth: int) -> Iterator[dict[str, Json]]:
+    if isinstance(document, dict):
+        yield document
+    if isinstance(document, (dict, list)) and depth < _DEEPEST_OBJECT:
+        for one in document.values() if isinstance(document, dict) else document:
+            yield from _objects(one, depth + 1)
+
+
+_DEEPEST_OBJECT = 4
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:

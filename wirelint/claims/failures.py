@@ -75,6 +75,8 @@ def error_as_answer(turn: Turn) -> Contradiction | None:
     nouns = frozenset(word for fact in failed for word in nouns_of(fact.able.tool))
     if _tells_why(prose, failed, asked | nouns) and not _claims_success(prose, failed):
         return None
+    if _tells_fault(prose, failed, asked | nouns):
+        return None
     if any(_PHRASES["absent"].search(fact.result.text) for fact in failed) and has_negation(prose):
         return None
     roots, told = frozenset(word[:_ROOT] for word in nouns), 0
@@ -99,6 +101,18 @@ def _tells_why(prose: Prose, failed: Sequence[Fact], known: frozenset[str]) -> b
     statuses = {one for fact in failed for one in _STATUS.findall(fact.result.text)}
     told = frozenset(reason for reason in reasons if reason not in sent)
     return _passes_on(prose, told) or any(one in prose.text for one in statuses)
+
+
+def _tells_fault(prose: Prose, failed: Sequence[Fact], known: frozenset[str]) -> bool:
+    """Return True if one sentence repeats several words of an error: "fault D07 (door obstruction) came back"."""
+    sent = " ".join(fact.arguments for fact in failed).lower()
+    reasons = words_in(" ".join(fact.result.text for fact in failed)) - known
+    return any(
+        len({w for w in words_in(one.masked) & reasons if w not in sent}) >= _SEVERAL for one in statements(prose)
+    )
+
+
+_SEVERAL = 3
 
 
 def _asks_back(prose: Prose, failed: Sequence[Fact]) -> bool:

@@ -142,10 +142,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         one
         for one in said
         if not derived_from(_rounded(one.value, prose.masked), pool)
-        and (
-            not is_interval(one.value, results)
-            or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
-        )
+        and (not is_interval(one.value, results) or any(_is_other(one, mine) for mine in own))
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
     possible = [datum for datum in own if _is_amount(datum)]
@@ -165,18 +162,8 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        altered = is_altered(one.value, replaced.value)
-        if not altered and len(pool) > _FEW_NUMBERS:
-            continue
-        if altered:  # which numbers that the reply does not tell may lead to by chance
-            computed = _is_from_told(one.value, [replaced.value, *written, *values(turn.order)])
-            # One digit may be another by chance: "204,000 together", beside 254000
-            computed = computed or (not _is_swapped(one.value, replaced.value) and is_computed(one.value, own))
-            computed = computed or _is_sum_or_mean(one.value, replaced.column, own)
-        else:
-            adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
-            computed = adjusted or _is_from_steps(turn, one, replaced, said, own)
-        if computed:
+        alike = is_altered(one.value, replaced.value) or is_mistyped(one.value, replaced.value)
+        if (len(pool) > _FEW_NUMBERS and not alike) or _follows(turn, one, replaced, said, own):
             continue
         shown = prose.text[one.value.start : one.value.end]
         sure = one.value.unit is not None
@@ -188,11 +175,43 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     return None
 
 
+def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], own: Sequence[Datum]) -> bool:
+    """Return True if a value in place of a datum may be computed. The more alike the two are, the fewer steps count.
+
+    `own`: the numbers of the turn's results.
+    """
+    value, order = one.value, values(turn.order)
+    written = without_moments(turn.prose.masked)[: 2 * MOST_STATED]
+    if _is_other(one, replaced):
+        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end]
+        return _is_from_told(value, [replaced.value, *near, *order])
+    if not is_altered(value, replaced.value):
+        adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
+        return adjusted or _is_from_steps(turn, one, replaced, said, own)
+    # Numbers that the reply does not tell may lead to it by chance: "204,000 together", beside 254000
+    if _is_from_told(value, [replaced.value, *written, *order]) or _is_sum_or_mean(value, replaced.column, own):
+        return True
+    return (not _is_swapped(value, replaced.value) and is_computed(value, own)) or _is_gain(value, replaced, own)
+
+
 def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
-    """Return True if a value is the sum or the mean of a column."""
+    """Return True if a value is the mean of a column, or the sum of all or of two of its amounts."""
     amounts = [datum.value.readings[0] for datum in own if datum.column == column]
-    results = (sum(amounts), sum(amounts) / len(amounts)) if amounts else ()
-    return any(same(value.readings[0], result, value.step / 2) for result in results)
+    pairs = map(sum, itertools.combinations(amounts[:_FEW_AMOUNTS], 2))
+    results = (sum(amounts), sum(amounts) / len(amounts), *pairs) if amounts else ()
+    return any(same(abs(value.readings[0]), abs(result), value.step / 2) for result in results)
+
+
+def _is_gain(value: Value, replaced: Datum, own: Sequence[Datum]) -> bool:
+    """Return True if a value is a number of pieces times the difference of two amounts, all of the row of a datum."""
+    row = replaced.place.rpartition("/")[0]
+    amounts = [one.value.readings[0] for one in own if one.place.rpartition("/")[0] == row][:_FEW_AMOUNTS]
+    gains = (first * (second - third) for first, second, third in itertools.permutations(amounts, 3))
+    return any(same(abs(value.readings[0]), abs(gain), value.step / 2) for gain in gains)
+
+
+_FEW_AMOUNTS = 12
+"""Amounts of a column of which two may add up to a value, other than by chance."""
 
 
 def _is_amount(datum: Datum) -> bool:
@@ -362,6 +381,8 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
+    if len(free) == 1 and len(possible) <= _ONLY and is_mistyped(kind, free[0].value):
+        return free[0]
     changed = [datum for datum in left if is_altered(kind, datum.value, len(left))]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
@@ -377,8 +398,9 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
 def _is_labelled(one: Stated, datum: Datum) -> bool:
     """Return True if the key of a datum stands right before a number: "pH 7.4", "free chlorine is 1.8 mg/L"."""
     key = " ".join(word for word in name_words(datum.column) if unit_of(word) is None)
+    key = "|".join(re.escape(one) for one in (key, datum.column.casefold()) if len(one) > 1)
     before = one.sentence.masked[: one.value.start - one.sentence.start].casefold()
-    return len(key) > 1 and re.search(rf"(?<!\w){re.escape(key)}\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
+    return bool(key) and re.search(rf"(?<!\w)(?:{key})\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
 
 
 def is_altered(value: Value, datum: Value, among: int = 1) -> bool:
@@ -389,6 +411,17 @@ def is_altered(value: Value, datum: Value, among: int = 1) -> bool:
     digits, apart = _digits_apart(value, datum)
     one_digit = len(apart) == 1 < digits - 2 and (value.unit is datum.unit or datum.unit is None)
     return (one_digit and _RARE * among * digits < 10 ** (digits - 1)) or _is_swapped(value, datum)
+
+
+def is_mistyped(value: Value, other: Value) -> bool:
+    """Return True if two numbers differ in one digit, in two that have changed places, or in zeros at the end."""
+    if other.unit not in (None, value.unit):
+        return False
+    one, two = (f"{abs(each.readings[0]):.10g}" for each in (value, other))
+    if one.rstrip("0.") == two.rstrip("0."):
+        return one != two
+    apart = [pair for pair in zip(one, two, strict=False) if pair[0] != pair[1]] if len(one) == len(two) > 1 else []
+    return len(apart) == 1 or (len(apart) == 2 and apart[0] == apart[1][::-1])
 
 
 _RARE = 20
@@ -428,8 +461,13 @@ def _is_meant(one: Stated, datum: Datum) -> bool:
 
 def _has_key(one: Stated, datum: Datum) -> bool:
     """Return True if a sentence has a word of the key of a datum."""
-    keys = [word for word in name_words(datum.column) if len(word) > 2]
+    keys = [word for word in name_words(datum.column) if len(word) > 2 and unit_of(word) is None]
     return any(own.startswith(key) for key in keys for own in one.words)
+
+
+def _is_other(one: Stated, datum: Datum) -> bool:
+    """Return True if a value is a datum but for a digit or zeros, and its sentence has the key: "gusts of 48 km/h"."""
+    return is_mistyped(one.value, datum.value) and (_has_key(one, datum) or _is_labelled(one, datum))
 
 
 def _is_named(one: Stated, datum: Datum, text: str) -> bool:

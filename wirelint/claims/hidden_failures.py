@@ -125,7 +125,7 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     fact, english = failed.fact, is_english(turn.prose.masked)
     own = words_of_call(fact)
     siblings = [one for one in turn.known if one.able.tool.name == fact.able.tool.name and one is not fact]
-    if not english and siblings and not _claims_it(fact, siblings, texts):
+    if not english and siblings and not _claims_it(fact, siblings, turn.prose):
         return True
     rest = fact.result.text.replace(failed.cause or failed.words, " ")
     known = own | _SMALL | particulars(rest)
@@ -150,7 +150,7 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     told = frozenset[str]().union(*map(particulars, texts))
     if len(told & reasons) >= (_OF_A_LIST if "[" in failed.words else 1):
         return True
-    if causes and 2 * len(told & causes) >= len(causes):
+    if causes and (len(told & causes) > 1 or 2 * len(told & causes) >= len(causes)):
         return True
     asks = (one.masked for one in turn.prose.sentences if one.question and _PHRASES["once_more"].search(one.masked))
     return any(not particulars(text).isdisjoint(own) for text in asks)
@@ -171,10 +171,10 @@ def words_of_call(fact: Fact) -> frozenset[str]:
     return particulars(f"{fact.arguments} {' '.join(name_words(fact.able.tool.name))}")
 
 
-def _claims_it(failed: Fact, siblings: Sequence[Fact], texts: Sequence[str]) -> bool:
+def _claims_it(failed: Fact, siblings: Sequence[Fact], prose: Prose) -> bool:
     """Return True if a text reports all as done, or what only the failed one of several calls was about."""
     own = particulars(failed.arguments) - particulars(" ".join(one.arguments for one in siblings))
-    done = (text for text in texts if _OF_GROUNDING["done"].search(text))
+    done = (prose.text[slice(*one.span)] for one in prose.sentences if _OF_GROUNDING["done"].search(one.masked))
     return any(pattern_of("all").search(text) or not own.isdisjoint(particulars(text)) for text in done)
 
 
@@ -251,6 +251,8 @@ def _failure_of(text: str, looks: bool, error: bool) -> tuple[str, str]:
         return "", ""
     document = decode_json(text) if text.lstrip()[:1] in ("{", "[") else None
     found, cause = next(_failures(document, 0), ("", "")) if isinstance(document, dict) else ("", "")
+    if not found and error and isinstance(document, dict):
+        cause = " ".join(_reasons(document, 0))
     if document is None and (line := _PHRASES["marked_line" if looks else "failed_line"].search(text)) is not None:
         found = line[0].strip()
     return (found or (text if error and not looks else ""))[:_LONGEST_SHOWN], cause
@@ -272,6 +274,14 @@ def _failures(document: dict[str, Json], depth: int) -> Iterator[tuple[str, str]
             yield f"{key}: {cell}", " ".join(reasons)
         elif isinstance(cell, dict) and depth < _DEEPEST:
             yield from _failures(cell, depth + 1)
+
+
+def _reasons(document: dict[str, Json], depth: int) -> Iterator[str]:
+    for key, cell in document.items():
+        if isinstance(cell, str) and key.casefold() in REASONS:
+            yield cell
+        elif isinstance(cell, dict) and depth < _DEEPEST:
+            yield from _reasons(cell, depth + 1)
 
 
 def _is_failed(cell: str) -> bool:

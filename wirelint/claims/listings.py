@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
     MOST_ROWS,
+    Datum,
     as_datum,
+    derived_from,
     equals,
     is_computed,
+    is_said,
     words_in,
 )
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.rows import (
     NAME_WORD,
     TABLE_LINE,
+    Clause,
     Row,
     holds,
+    own_data,
     places,
     side_by_side,
     tables,
@@ -62,10 +67,58 @@ def wrong_cells(turn: Turn) -> Contradiction | None:
     return None
 
 
+def odd_number(turn: Turn, text: str, clauses: Sequence[Clause]) -> Contradiction | None:
+    """Return the one line of a list or table whose number is not its row's, where the numbers at that place of all others
+    are those of one column.
+    """
+    placed: dict[int, list[tuple[Clause, Value]]] = {}
+    for one in clauses:
+        for place, value in _numbers_by_place(turn.prose.text, one):
+            placed.setdefault(place, []).append((one, value))
+    for told in placed.values():
+        rows = {one.row.place: one.row for one, _ in told}
+        alike = len({(value.unit, value.is_whole) for _, value in told}) == 1
+        for key in told[0][0].row.cells if alike and _FEWEST_LINES <= len(told) == len(rows) else ():
+            odd = [(one, value) for one, value in told if not _is(value, one.row.cells.get(key))]
+            if len(odd) != 1 or len({str(row.cells.get(key)) for row in rows.values()}) < _FEWEST_LINES:
+                continue
+            (one, value), own = odd[0], own_data(odd[0][0].row, text)
+            elsewhere = [*turn.told, *(other for other in turn.results if other != text)]
+            if (
+                one.row.cells.get(key) is None
+                or derived_from(value, own)
+                or is_computed(value, [*own, *_ordered(turn)])
+            ):
+                continue
+            if not is_said(value, one.text, elsewhere):
+                shown = one.text[value.start : value.end]
+                against = f"{shown!r} is not the {key} of {one.row.place}: {one.row.cells[key]}"
+                return Contradiction(one.start, one.end, against)
+    return None
+
+
+_FEWEST_LINES = 3
+"""Lines with numbers of one column: two may be alike by chance."""
+
+
+def _numbers_by_place(text: str, one: Clause) -> Iterator[tuple[int, Value]]:
+    """Yield the numbers of a line of a table with their columns, or those of an item of a list in order."""
+    line = text[text.rfind("\n", 0, one.start) + 1 : one.end].lstrip()
+    for at, value in enumerate(without_moments(one.text)) if line[:1] in ("|", "-", "*", "•") else ():
+        yield (one.text.count("|", 0, value.start) if line[0] == "|" else at), value
+
+
+def _ordered(turn: Turn) -> list[Datum]:
+    return [as_datum(value) for value in values(turn.order)]
+
+
 def _below_name(lines: Sequence[re.Match[str]], known: Sequence[Row]) -> Contradiction | None:
     """Return a line of a table whose columns are rows of a result, with a number of another of them: 19.4 °C twice."""
     heads = [cell.strip(" *_`").casefold() for cell in lines[0][0].split("|")] if len(lines) > _HEAD else []
-    named = {place: [row for row in known if head in map(str.casefold, row.names)] for place, head in enumerate(heads)}
+    named = {
+        place: [row for row in known if any(holds(head, name) for name in row.names)]
+        for place, head in enumerate(heads)
+    }
     columns = {place: rows[0] for place, rows in named.items() if len(rows) == 1 and heads[place]}
     for line in lines[_HEAD:MOST_ROWS] if len(columns) > 1 else ():
         cells = line[0].split("|")

@@ -275,8 +275,12 @@ _WEEKDAY_NEAR = 14
 def earlier_value(turn: Turn) -> Contradiction | None:
     """Return a value of an earlier result where the same call has returned another one since."""
     given = "\n".join([turn.order, *turn.returned])
-    for key, old, new in _changes(turn):
+    changes = list(_changes(turn))
+    ids = [old for _, old, _ in changes if len(old) >= CELL and any(map(str.isdigit, old)) and not holds(given, old)]
+    for key, old, new in changes:
         sentence = next((one for one in statements(turn.prose) if _tells(one.masked, old)), None)
+        if sentence is not None and any(old != one and holds(sentence.masked, one) for one in ids):
+            continue  # "the first attempt, dp-901, failed"
         if sentence is None or _tells(turn.prose.text, new) or holds(given, old):
             continue
         if len(old) >= CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):

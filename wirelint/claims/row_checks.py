@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import has_negation, is_admission, particulars, statements
+from wirelint.claims.listings import odd_number
 from wirelint.claims.row_values import word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
@@ -21,6 +22,7 @@ from wirelint.claims.rows import (
     clauses_of,
     fields_by_key,
     holds,
+    lists_of,
     named_rows,
     outermost,
     rows_by_date,
@@ -29,7 +31,7 @@ from wirelint.claims.rows import (
     with_other_names,
     without_states,
 )
-from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states_of
+from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states, states_of
 from wirelint.claims.table_claims import out_of_bounds, swapped_rows
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, NUMERALS, whole_numbers, without_moments
@@ -58,10 +60,12 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _mixed(prose, parts)
                 or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
+                or _listed_below(prose, parts)
                 or _stated_in_turn(prose, parts, table)
                 or swapped_rows(turn, table, parts)
                 or out_of_bounds(turn, table, parts)
                 or wrong_clause(turn, text, table, list(clauses_of(prose, parts)))
+                or odd_number(turn, text, list(clauses_of(prose, parts)))
             )
             if found is not None:
                 return found
@@ -180,7 +184,8 @@ def _none_of_them(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
             for row in table if rest else ():
                 for key, cell in row.cells.items():
                     words = particulars(" ".join(name_words(key))) if cell is True else frozenset()
-                    if words and words <= rest:
+                    is_state = isinstance(cell, str) and cell.casefold() in states() and holds(piece, cell)
+                    if is_state or (words and words <= rest):
                         return Contradiction(*sentence.span, f"{row.place}/{key} = {cell}")
     return None
 
@@ -219,6 +224,31 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         if against := _opposite(text, rows):
             return Contradiction(*part, against)
     return None
+
+
+def _listed_below(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
+    """Return the item of a list about a row whose cell is not the word above the list, which all other items have:
+    "these orders are open:", with a cancelled one.
+    """
+    for head, items in lists_of(prose.text):
+        but = (*(_PHRASES[key] for key in ("negates", "without", "compares")), pattern_of("except"))
+        if any(pattern.search(head) for pattern in but):
+            continue
+        listed = [(span, row) for span in items if (row := _only_row(parts, span)) is not None]
+        for key in listed[0][1].cells if len({row.place for _, row in listed}) == len(items) > 2 else ():
+            cells = [row.cells.get(key) for _, row in listed]
+            named = {cell for cell in cells if isinstance(cell, str) and holds(head, cell.replace("_", " "))}
+            other = [(one, cell) for one, cell in zip(listed, cells, strict=True) if str(cell) not in named]
+            for (span, row), cell in other if len(named) == len(other) == 1 else ():
+                if isinstance(cell, str) and not holds(prose.text[slice(*span)], cell.replace("_", " ")):
+                    return Contradiction(*span, f"{row.place}/{key} = {cell}")
+    return None
+
+
+def _only_row(parts: Sequence[Named], span: tuple[int, int]) -> Row | None:
+    """Return the one row that the parts of a reply between two offsets name."""
+    rows = {row.place: row for part, found in parts if span[0] <= part[0] < span[1] for _, row, _ in found}
+    return next(iter(rows.values())) if len(rows) == 1 else None
 
 
 def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Contradiction | None:

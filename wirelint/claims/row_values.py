@@ -14,6 +14,7 @@ from fractions import Fraction
 from wirelint import lexicon
 from wirelint.claims.derivation import (
     MONEY,
+    MOST_DATA,
     Datum,
     GivenDates,
     amount_for,
@@ -33,6 +34,7 @@ from wirelint.claims.evidence import STATE_KEYS, Contradiction, Turn
 from wirelint.claims.grounding import (
     is_bound,
     is_interval,
+    is_mistyped,
     is_per_unit,
 )
 from wirelint.claims.moments import form_of_durations
@@ -78,8 +80,9 @@ def wrong_clause(
     for clause in clauses:
         against = (
             _value_of_another(clause, text, table, asked, elsewhere, portions)
+            or _value_of_none(clause, text, asked, portions, turn)
             or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
-            or _time_of_another(turn.prose, clause, clauses, everywhere)
+            or _time_of_another(turn.prose, clause, table, clauses, everywhere)
             or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
@@ -156,6 +159,38 @@ def _value_of_another(
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 shown = clause.text[value.start : value.end]
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
+    return None
+
+
+def _value_of_none(
+    clause: Clause, text: str, asked: Sequence[Datum], portions: Set[Fraction], turn: Turn
+) -> str | None:
+    """Return why a measure of a clause is not that of its row: it stands in place of the only one of its kind in the row,
+    and neither the conversation has it nor does anything lead to it.
+    """
+    stated = without_moments(clause.text)
+    own = own_data(clause.row, text) if stated else []
+    related = _PHRASES["compares"].search(clause.text) is not None
+    for value in stated if not related else ():
+        unit = value.unit
+        if unit is None or _is_no_amount(value, clause.text) or is_interval(value, turn.results):
+            continue
+        alike = [
+            one for one in own if is_of_kind(value, one.value) or (one.value.unit is None and unit.dimension in MONEY)
+        ]
+        if len(alike) != 1 or sum(is_of_kind(value, other) for other in stated) > 1:
+            continue
+        if not is_mistyped(value, alike[0].value):
+            continue
+        beside = [as_datum(other) for other in stated if other is not value]
+        if not portions.isdisjoint(_ratios([value], own)):
+            continue
+        if derived_from(value, turn.numbers) or is_said(value, clause.text, turn.texts):
+            continue
+        known = [*turn.numbers, *beside, *asked]
+        if len(known) < MOST_DATA and not is_computed(value, known) and not _is_multiple(value, own):
+            shown = clause.text[value.start : value.end]
+            return f"{shown!r} is not that of its row: {alike[0].place} = {alike[0].value.shown}"
     return None
 
 
@@ -294,7 +329,9 @@ def _dates_of(row: Row) -> list[Date]:
 _RIGHT_BEHIND = re.compile(r"\W{0,8}(?:\w{1,3}\W{1,3})?")
 
 
-def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], everywhere: GivenDates) -> str | None:
+def _time_of_another(
+    prose: Prose, clause: Clause, table: Sequence[Row], clauses: Sequence[Clause], everywhere: GivenDates
+) -> str | None:
     """Return why a time in a clause contradicts its row, if the reply has another time of the row, or the times of
     another row, unchanged.
 
@@ -302,7 +339,10 @@ def _time_of_another(prose: Prose, clause: Clause, clauses: Sequence[Clause], ev
     """
     own, told = times_of(clause.row), list(clocks(clause.text))
     strange = [clock for clock in told if clock.possible.isdisjoint(own)]
-    left = own - _told_times(prose, clause)
+    whole = _told_times(prose, clause)
+    if home := next((row for row in table if len(whole) > 1 and times_of(row) == whole != own), None):
+        return f"the times belong to another row: {home.place}" if strange and own else None
+    left = own - whole
     if len(strange) != 1 or len(left) != 1 or everywhere.are_too_many:
         return None
     if not strange[0].possible.isdisjoint(everywhere.minutes):
@@ -350,8 +390,6 @@ def _told_times(prose: Prose, clause: Clause) -> set[int]:
 
 
 def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clause]) -> str | None:
-    if _PHRASES["negates"].search(clause.text):
-        return None
     for key, own in clause.row.cells.items():
         if not (own is None or isinstance(own, str)):
             continue
@@ -362,25 +400,33 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
             continue  # names
         if own is not None and holds(clause.text, own.replace("_", " ")):
             continue
-        cells = " ".join(str(cell) for cell in clause.row.cells.values())
+        negated = own is not None and _PHRASES["negates"].search(own) is not None  # "no apto"
+        cells = " ".join(str(cell) for name, cell in clause.row.cells.items() if name != key or not negated)
         told = {word: word.replace("_", " ") for word in words - {own} if _SHORT_KEY < len(word) <= _LONGEST_WORD}
-        other = next((word for word, form in told.items() if _says(clause.text, form) and not holds(cells, word)), None)
+        pieces = [piece for piece in _PIECE.findall(clause.text) if _PHRASES["negates"].search(piece) is None]
+        said = (word for word, form in told.items() if any(_says(piece, form, key) for piece in pieces))
+        other = next((word for word in said if not holds(cells, word)), None)
         # The words are the same as in the result, not a translation of them: another row has its own.
         retold = any(
             holds(one.text, str(one.row.cells.get(key)).replace("_", " "))
             for one in clauses
             if one.row is not clause.row
         )
-        if other is not None and retold:
+        if other is not None and (retold or _FULL_NAME.fullmatch(other)):
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
 
 
+_FULL_NAME = re.compile(r"(?:[A-ZÀ-ÖØ-Þ][^\W\d_]+[ -]){1,3}[A-ZÀ-ÖØ-Þ][^\W\d_]+")
+"""The name of a person, which no reply translates."""
+_PIECE = re.compile(r"[^,;，、]+")
 _OF_STATES = [[key] for key in (*STATE_KEYS, "state", "phase", "stage")]
 
 
-def _says(text: str, word: str) -> bool:
-    """Return True if a text has a word as in a list, or a word or words behind "is"."""
+def _says(text: str, word: str, key: str) -> bool:
+    """Return True if a text has a word as in a list, or a word or words behind "is" or the key: "rights cleared"."""
+    if holds(text, f"{' '.join(name_words(key))} {word}"):
+        return True
     is_so = rf"(?i)\b(?:is|are|runs?|was|were|ist|sind|est|sont|está|están|è|sono) {re.escape(word)}(?!\w)"
     return lists(text, word) or re.search(is_so, text) is not None
 

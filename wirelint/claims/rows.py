@@ -88,8 +88,13 @@ def tables(text: str) -> tuple[tuple[Row, ...], ...]:
 def _columns(text: str) -> Iterator[tuple[Row, ...]]:
     """Yield the table of a text whose lines have equal numbers of cells: `plan,count`, `starter,148`."""
     if lines := table_lines(text):
-        objects = [dict(zip(lines[0][1], map(_number_or_text, cells), strict=True)) for _, cells in lines[1:]]
-        yield _rows_of(objects, [f"line {number}" for number, _ in lines[1:]])
+        heads = lines[0][1]
+        if any(map(CLOCK.match, heads)):  # a log, which has no heading
+            heads = [f"column {number}" for number in range(len(heads))]
+        else:
+            del lines[0]
+        objects = [dict(zip(heads, map(_number_or_text, cells), strict=True)) for _, cells in lines]
+        yield _rows_of(objects, [f"line {number}" for number, _ in lines])
 
 
 def _number_or_text(cell: str) -> Json:
@@ -417,6 +422,12 @@ def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Name
             continue
         for item in _LIST_ITEM.finditer(prose.text, *block.span("items")):
             yield item.span(), above[:1]
+
+
+def lists_of(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Yield the line above each list, and the offsets of its items."""
+    for block in _LIST.finditer(text):
+        yield block["head"], [item.span() for item in _LIST_ITEM.finditer(text, *block.span("items"))]
 
 
 _LIST_ITEM = re.compile(r"^[ \t]*[-*•] .+$", re.MULTILINE)

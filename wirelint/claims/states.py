@@ -64,7 +64,8 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
     ]
     unspaced = [re.escape(word) for word in words if word[0] >= FIRST_UNSPACED]
     bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
-    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w-])", *unspaced]), re.IGNORECASE)
+    # The vowel signs of Hindi are no letters to `re`.
+    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w\u0900-\u097f-])", *unspaced]), re.IGNORECASE)
 
 
 def states_of(key: str, cell: Json) -> set[_State]:
@@ -166,7 +167,8 @@ _BESIDE = 10
 
 def _is_denied(text: str, word: re.Match[str]) -> bool:
     """Return True if a negation is right before a word."""
-    before = _PREPOSITION.sub(" ", text[max(word.start() - 2 * _BESIDE, 0) : word.start()])
+    start = max(text.rfind(sign, 0, word.start()) + 1 for sign in _PARTING)
+    before = _PREPOSITION.sub(" ", text[max(word.start() - 2 * _BESIDE, start) : word.start()])
     before = _PHRASES["still"].sub(" ", before)[-_BESIDE:]
     return _PHRASES["negates"].search(before) is not None
 
@@ -221,6 +223,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
         for pair, side in states_of(key, cell):
             sides.setdefault(pair, set()).add(side)
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
+    keys = Counter(key for key, _, _ in fields)
     alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
     found: list[tuple[str, Json, re.Pattern[str] | None]] = []
     if len(flags) <= MOST_WORDS:
@@ -243,7 +246,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
                 and word is not None
                 and _is_plain_flag(key, cell, turn, sentence.masked[: word.end()])
             )
-            of_one = len(turn.known) == 1 and _PRONOUN.match(sentence.masked) is not None
+            of_one = (len(turn.known) == 1 or keys[key] == 1) and _PRONOUN.match(sentence.masked) is not None
             if plain or of_one or not particulars(rest).isdisjoint(subject):
                 return Contradiction(*sentence.span, against)
     return None

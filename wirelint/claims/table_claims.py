@@ -26,16 +26,17 @@ _MOST_CLAUSES = 24
 def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
     """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds."""
     outside = {row.place: why for row in table if (why := _outside(row)) is not None}
-    if not outside or _PHRASES["out_of_range"].search(turn.prose.text):
-        return None
-    for sentence in statements(turn.prose):
+    told = outside and _PHRASES["out_of_range"].search(turn.prose.text) is not None
+    for sentence in statements(turn.prose) if outside else ():
         inside = _PHRASES["in_range"].search(sentence.masked)
         answer = _ANSWER.match(sentence.masked)
         start = answer.end() if answer is not None else 0
         if inside is None or _OF_GROUNDING["negates"].search(sentence.masked, start, inside.end()):
             continue
         named = {row.place for part, found in parts for _, row, _ in found if sentence.start <= part[0] < sentence.end}
-        of_all = not named and pattern_of("all").search(sentence.masked) is not None
+        if _PHRASES["out_of_range"].search(sentence.masked):
+            continue
+        of_all = not named and not told and pattern_of("all").search(sentence.masked) is not None
         place = next((one for one in outside if one in named or of_all), None)
         if place is not None:
             return Contradiction(*sentence.span, f"{place}: {outside[place]}")
@@ -48,10 +49,28 @@ _ANSWER = re.compile(r"(?i)\W*(?:no|nein|non|nee|não|nie|hayır|нет|いい�
 
 def _outside(row: Row) -> str | None:
     """Return how the value of a row is outside the bounds that the row itself gives."""
-    low, high, value = (next(_bound(row, end), None) for end in ("low", "high", "value"))
+    for key, cell in row.cells.items():
+        words, ends = name_words(key), _ends(cell)
+        if len(ends) == len(words) == 2 and words[1] in _BOUNDS["range"]:  # `humidity_pct` and `humidity_range`
+            for other, number in row.cells.items():
+                same = other != key and name_words(other)[:1] == words[:1] and type(number) in (int, float)
+                if same and not ends[0] <= float(str(number)) <= ends[1]:
+                    return f"{other} = {number} is not in {key}"
+    low, high = (next(_bound(row, end), None) for end in ("low", "high"))
+    value = next(_bound(row, "value"), next(_only_other(row), None))
     if value is not None and high is not None and value > high:
         return f"{value:g} is above {high:g}"
     return f"{value:g} is below {low:g}" if value is not None and low is not None and value < low else None
+
+
+def _only_other(row: Row) -> Iterator[float]:
+    """Yield the only number of a row with the unit of its bounds: `"moisture_pct": 19` beside `min_pct` and `max_pct`."""
+    keys = {key: name_words(key) for key, cell in row.cells.items() if type(cell) in (int, float)}
+    ends = [key for key, words in keys.items() if len(words) > 1 and words[0] in _BOUNDS["low"] | _BOUNDS["high"]]
+    units = {keys[key][-1] for key in ends}
+    other = [key for key, words in keys.items() if words[-1] in units and key not in ends]
+    if len(ends) == 2 and len(units) == len(other) == 1:
+        yield float(str(row.cells[other[0]]))
 
 
 def _bound(row: Row, end: str) -> Iterator[float]:

@@ -29,6 +29,7 @@ from wirelint.claims.order_check import HANDED_OVER
 from wirelint.claims.rows import holds
 from wirelint.claims.toolkinds import Ability, name_words, names
 from wirelint.claims.values import dates, values
+from wirelint.dialects.declared import properties_of
 from wirelint.model import Request, Tool
 from wirelint.text.asking import asks_about_calls
 from wirelint.text.prose import Prose, Sentence
@@ -87,7 +88,7 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     asked_for, at_once = words_in(words), _PHRASES["now"].search(words) is not None
     if (another := _about_another(prose, request, words, finders)) is not None:
         return another
-    things = [*numbers_of_things(words), *(_LABEL.findall(words) if at_once else ())]
+    things = [*_numbered(words, request), *(_LABEL.findall(words) if at_once else ())]
     things += [word for word in _sent_before(request) if word in words]
     one_thing = any(number in prose.text for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
@@ -132,6 +133,8 @@ def _numbered(words: str, request: Request) -> Iterator[str]:
     """Yield the things that a message names by a number: an order's, or `tank 4` after a call with `{"tank": 2}`."""
     yield from numbers_of_things(words)
     keys = {name_words(key)[-1] for call in request.calls for key in call.arguments.mapping or {} if name_words(key)}
+    declared = (name_words(key) for tool in request.tools for key in properties_of(tool.schema))
+    keys |= {own[0] for own in declared if len(own) > 1}
     for key in keys:
         yield from re.findall(rf"(?i)(?<!\w){re.escape(key)} (?:\d{{1,6}}|[A-Z])(?!\w)", words)
 

@@ -29,7 +29,11 @@ _SPACE = " \u00a0\u202f"
 _RANGE = ("-", "–", "—", "to", "bis", "à", "~", "〜")
 _BEFORE_ITEM, _DEEPEST_ITEM = "\n \t>*#-", 64
 """Characters before the number of a list item in its line, and their most."""
-_DIGITS = rf"\d{{1,3}}(?:[,.'’{_SPACE}]\d{{3}})+(?:[.,]\d{{1,12}})?(?!\d)|\d{{1,18}}(?:[.,]\d{{1,12}})?"
+_DIGITS = (
+    rf"\d{{1,3}}(?:[,.'’{_SPACE}]\d{{3}})+(?:[.,]\d{{1,12}})?(?!\d)"
+    r"|\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d{1,12})?(?!\d)"  # 1,05,200 in India
+    r"|\d{1,18}(?:[.,]\d{1,12})?"
+)
 _BEFORE = rf"(?<![A-Za-z0-9_./#@\\&])(?<!\d[,:{_SPACE}])(?<!\w[-:])"
 
 
@@ -364,11 +368,12 @@ def dates(text: str) -> Iterator[Date]:
         start = digit.start()
         if start < done or digit.end() - start not in (1, 2, 4):
             continue
-        if text[start - 1 : start] in _JOINED and not (start - 1 == done > 0 and text[done] == "/"):
+        joined = text[start - 1 : start] in _JOINED and not (start - 1 == done > 0 and text[done] == "/")
+        if joined and text[start - 1] != ",":
             continue  # but for the end of `2026-04-01/2027-03-31`
         match = pattern.match(text, start)
-        if match is None:
-            continue
+        if match is None or (joined and match["year1"] is None):
+            continue  # `Pils,2025-01-21` of CSV, and not `2,21 May`
         given = {key.rstrip("12345"): value for key, value in match.groupdict().items() if value is not None}
         if match["day3"] is not None:  # `March 3`: the name is before the number
             named = _NAME_BEFORE.search(text, max(start - _LONGEST_NAME, 0), start)
@@ -396,7 +401,9 @@ _MINUTES = re.compile(
     re.ASCII,
 )
 """`:05`, and in French `h05`, and ` h 05` after an hour of two digits or `à `: else it is rather a duration; `時05分`."""
-_HOUR = re.compile(r"(?<![\d:.,+-])(?:[01]?\d|2[0-4])\Z", re.ASCII)
+_HOUR = re.compile(r"(?<![\d:.,+])(?:[01]?\d|2[0-4])\Z", re.ASCII)
+_SPAN = re.compile(r"(?<![\dT:-])\d{1,2}:\d\d-\Z")
+"""The first half of `12:00-16:00`."""
 
 
 _AT = re.compile(r"(?i)(?<!\w)(?:à|vers|dès|avant|après|de) \Z")
@@ -430,6 +437,12 @@ def clocks(text: str) -> Iterator[Clock]:
     text = text[:LONGEST]
     for match in _MINUTES.finditer(text):
         hour = _HOUR.search(text, max(match.start() - 2, 0), match.start())
+        if (
+            hour is not None
+            and text[hour.start() - 1 : hour.start()] == "-"
+            and not _SPAN.search(text, max(hour.start() - 8, 0), hour.start())
+        ):
+            continue  # an offset, as of `T12:10:00-05:00`
         is_sure = hour is not None and (len(hour[0]) > 1 or " " not in match[0][:2])
         if hour is not None and (is_sure or _AT.search(text, max(hour.start() - _NEAR_HOUR, 0), hour.start())):
             half = match["half"]
