@@ -97,6 +97,23 @@ class Result:
 
 
 Turn = User | Assistant | Result
+
+
+def turns_of(told: Iterable[Mapping[str, Any]]) -> list[Turn]:
+    """Turns from their rows in a table: a call is [name, arguments, id], a result [id of the call, text]."""
+    turns: list[Turn] = []
+    for one in told:
+        match one:
+            case {"user": text}:
+                turns.append(User(text))
+            case {"result": [id_, text]}:
+                turns.append(Result(id_, text))
+            case _:
+                calls = tuple(Call(*call) for call in one.get("calls", ()))
+                turns.append(Assistant(one.get("text", ""), calls, one.get("reasoning", "")))
+    return turns
+
+
 _OPENAI_REASONS = {"stop": "stop", "tool": "tool_calls", "length": "length", "filter": "content_filter"}
 _ANTHROPIC_REASONS = {"stop": "end_turn", "tool": "tool_use", "length": "max_tokens", "filter": "refusal"}
 

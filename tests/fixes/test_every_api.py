@@ -18,6 +18,7 @@ from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, s
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
 from tests.selection import in_batches, is_complete, rotated
+from tests.tables import tables
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.model import Choice
@@ -41,6 +42,7 @@ WHERE = {"city": "Oslo"}
 MARKUP = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 
 Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+REASONS = {"finish_reason", "stop_reason", "stopReason"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Fault:
     talk: Talk
     apis: Sequence[str]
     safety: str | None
-    calls: tuple[tuple[str, Any], ...] | None = None
+    calls: Sequence[Any] | None = None
     text: str | None = None
     reasoning: str | None = None
     ends: Ending | None = None
@@ -120,27 +122,21 @@ def _growing(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return in_calls(grow)(documents)
 
 
-def _without_reason(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    def empty(number: int, value: dict[str, Any]) -> None:
-        for name in ("finish_reason", "stop_reason", "stopReason"):
-            if isinstance(value.get(name), str):
-                value[name] = None if number % 2 else ""
-
-    return in_calls(empty)(documents)
+def _empty_reason(number: int, value: dict[str, Any]) -> None:
+    for name in REASONS & value.keys():
+        if isinstance(value[name], str):
+            value[name] = None if number % 2 else ""
 
 
 def _no_reason(_: int, value: dict[str, Any]) -> None:
-    for name in ("finish_reason", "stop_reason", "stopReason"):
+    for name in REASONS:
         value.pop(name, None)
 
 
-def _one_item_id(_: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    def rename(_: int, value: dict[str, Any]) -> None:
-        for name in ("id", "item_id"):
-            if str(value.get(name)).startswith("fc_"):
-                value[name] = "fc_1"
-
-    return in_calls(rename)(_)
+def _one_item_id(_: int, value: dict[str, Any]) -> None:
+    for name in ("id", "item_id"):
+        if str(value.get(name)).startswith("fc_"):
+            value[name] = "fc_1"
 
 
 def _said_again(_: int, value: dict[str, Any]) -> None:
@@ -154,103 +150,38 @@ TWO = (
     Call("get_weather", {"city": "Rome"}, "call_Bb2Bb2"),
 )
 
-FAULTS = {
-    "markup": Fault("xml-leak", Talk(ASK, f"Let me look.\n{MARKUP}", tools=TOOLS), CALLING, "unsafe",
-                    (("get_weather", WHERE),), "Let me look.", ends="calls"),
-    "two in markup": Fault("xml-leak", Talk(ASK, f"{MARKUP}\n{MARKUP.replace('Oslo', 'Rome')}", tools=TOOLS), CALLING,
-                           "unsafe", (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), "", ends="calls"),
-    "markup cut by length": Fault("xml-leak", Talk(ASK, MARKUP, tools=TOOLS, finish="length"), CALLING, "unsafe",
-                                  (("get_weather", WHERE),), "", ends="length"),
-    "markup in the reasoning": Fault("xml-leak", Talk(ASK, reasoning=f"I look.\n{MARKUP}", tools=TOOLS), CALLING, "unsafe",
-                                     (("get_weather", WHERE),), "", "I look.", ends="calls"),
-    "thought": Fault("think-leak", Talk(ASK, "<think>\nThey ask for Oslo.\n</think>\n\nIt rains."),
-                     tuple(api for api in ALL if api not in RAW), "unsafe", (), "It rains.", "They ask for Oslo.", "ended"),
-    "thought beside reasoning": Fault(
-        "think-leak", Talk(ASK, "<think>\nOslo, then.\n</think>\n\nIt rains.", reasoning="A city."),
-        tuple(api for api in ALL if api not in RAW), "unsafe", (), "It rains.", ends="ended"),
-    "thought behind reasoning": Fault(
-        "think-leak", Talk(ASK, "<think>\nOslo, then.\n</think>\n\nIt rains.", reasoning="A city. "),
-        ("cohere.chat", "bedrock.converse"), "unsafe", (), "It rains.", "A city. Oslo, then.", "ended"),
-    "end of a turn": Fault("control-token-leak", Talk(ASK, "It rains.<|im_end|>"),
-                           tuple(api for api in ALL if api not in RAW), "safe", text="It rains."),
-    "past the end of a turn": Fault(
-        "control-token-leak", Talk(ASK, "It rains.<|im_end|>\n<|im_start|>user\nAnd in Rome?<|im_end|>\n"), ALL, "unsafe",
-        text="It rains."),
-    "token in a name": Fault(
-        "control-token-leak", Talk(ASK, calls=(Call("get_weather<|channel|>json", WHERE),), tools=TOOLS),
-        CALLING, "safe", (("get_weather", WHERE),), ends="calls"),
-    "equal values": Fault("concatenated-json", Talk(ASK, calls=(Call("get_weather", json.dumps(WHERE) * 2),), tools=TOOLS),
-                          TEXTS, "safe", (("get_weather", WHERE),), ends="calls"),
-    "two values": Fault("concatenated-json",
-                        Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}{"city": "Rome"}'),), tools=TOOLS),
-                        TEXTS, "unsafe", (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls"),
-    "a comma too many": Fault("invalid-json-arguments",
-                              Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo",}'),), tools=TOOLS),
-                              TEXTS, "unsafe", (("get_weather", WHERE),), ends="calls"),
-    "a token behind the arguments": Fault(
-        "invalid-json-arguments", Talk(ASK, calls=(Call("get_weather", '{"city": "Oslo"}<|tool_call_end|>'),), tools=TOOLS),
-        TEXTS, "unsafe", (("get_weather", WHERE),), ends="calls"),
-    "deltas that grow": Fault(
-        "concatenated-json", Talk(ASK, calls=(Call("get_weather", {"city": "Oslo", "days": 3}),), tools=TOOLS, step=4),
-        (*(api for api in TEXTS if api != "mistral.chat"), *BLOCKS), "safe",
-        (("get_weather", {"city": "Oslo", "days": 3}),), ends="calls", change=_growing, forms=(True,)),
-    "a number in quotes": Fault("schema-violation",
-                                Talk(ASK, calls=(Call("get_weather", {"city": "Oslo", "days": "3"}),), tools=TOOLS),
-                                CALLING, "unsafe", (("get_weather", {"city": "Oslo", "days": 3}),), ends="calls"),
-    "a prefix": Fault("undeclared-tool", Talk(ASK, calls=(Call("functions.get_weather", WHERE),), tools=TOOLS),
-                      CALLING, "safe", (("get_weather", WHERE),), ends="calls"),
-    "a tool of nobody's": Fault("undeclared-tool", Talk(ASK, calls=(Call("open_window", {}),), tools=TOOLS),
-                                CALLING, "unsafe", (), ends="ended"),
-    "calls that end in stop": Fault(
-        "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS, finish="stop"),
-        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls"),
-    "calls that end in nothing": Fault(
-        "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
-        change=_without_reason, forms=(False, True)),
-    "calls that end without a reason": Fault(
-        "finish-reason-mismatch", Talk(ASK, calls=(Call("get_weather", WHERE),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (("get_weather", WHERE),), ends="calls",
-        change=in_calls(_no_reason), forms=(False, True)),
-    "no call where one is promised": Fault(
-        "finish-reason-mismatch", Talk(ASK, "It rains.", tools=TOOLS, finish="tool"),
-        tuple(api for api in CALLING if traits(api).has_reason_for_calls), "safe", (), "It rains.", ends="ended"),
-    "one id for two": Fault(
-        "duplicate-id", Talk(ASK, calls=(TWO[0], Call("get_weather", {"city": "Rome"}, TWO[0].id)), tools=TOOLS),
-        tuple(api for api in CALLING if api != "ollama.chat"), "unsafe",
-        (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls"),
-    "one item id for two": Fault(
-        "duplicate-id", Talk(ASK, calls=(TWO[0], Call("get_weather", {"city": "Rome"}, TWO[0].id)), tools=TOOLS),
-        ("openai.responses",), "unsafe", (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls",
-        change=_one_item_id),
-    "an empty id": Fault(
-        "duplicate-id", Talk(ASK, calls=(Call("get_weather", WHERE, ""),), tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).has_call_ids), "unsafe", (("get_weather", WHERE),), ends="calls"),
-    "an id and a name in each delta": Fault(
-        "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS, step=4), ("openai.chat", "mistral.chat"), "safe",
-        (("get_weather", WHERE),), ends="calls", change=in_calls(_said_again), forms=(True,)),
-    "Kimi's short ids": Fault(
-        "nonconforming-id", Talk(ASK, calls=(Call("get_weather", WHERE, "get_weather:0"),), tools=TOOLS, model="kimi-k2"),
-        tuple(api for api in CALLING if api not in OBJECTS), "safe", (("get_weather", WHERE),), ends="calls"),
-    "two calls under one index": Fault(
-        "tool-index-collision", Talk(ASK, calls=TWO, tools=TOOLS),
-        tuple(api for api in CALLING if traits(api).has_call_index and not traits(api).has_repeated_calls), "safe",
-        (("get_weather", WHERE), ("get_weather", {"city": "Rome"})), ends="calls",
-        change=in_calls(_one_index), forms=(True,)),
-    "two items under one index": Fault(
-        "tool-index-collision", Talk(ASK, calls=TWO, tools=TOOLS), ("openai.responses",), None,
-        change=in_calls(_one_index), forms=(True,)),
-    "an id that changes": Fault(
-        "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS), ("openai.chat", "mistral.chat", "openai.responses"), "safe",
-        (("get_weather", WHERE),), ends="calls", change=in_calls(_other_id), forms=(True,)),
-    "an id that comes late": Fault(
-        "id-unstable", Talk(ASK, calls=TWO[:1], tools=TOOLS), ("openai.chat", "mistral.chat", "openai.responses"), "safe",
-        (("get_weather", WHERE),), ends="calls", change=in_calls(_late_id), forms=(True,)),
-    "cut off": Fault("truncated-stream", Talk(ASK, "It rains, and it will rain on until the day after tomorrow."),
-                     ALL, None, change=lambda documents: documents[: len(documents) * 2 // 3], forms=(True,)),
-}  # fmt: skip
+CHANGES: dict[str, Change] = {
+    "growing": _growing,
+    "reason emptied": in_calls(_empty_reason),
+    "no reason": in_calls(_no_reason),
+    "one item id": in_calls(_one_item_id),
+    "one index": in_calls(_one_index),
+    "other id": in_calls(_other_id),
+    "late id": in_calls(_late_id),
+    "said again": in_calls(_said_again),
+    "cut": lambda documents: documents[: len(documents) * 2 // 3],
+}
+GROUPS = {"ALL": ALL, "CALLING": CALLING, "TEXTS": TEXTS, "BLOCKS": BLOCKS, "OBJECTS": OBJECTS} | {
+    "COOKED": tuple(api for api in ALL if api not in RAW),
+    "REASONS": tuple(api for api in CALLING if traits(api).has_reason_for_calls),
+    "IDS": tuple(api for api in CALLING if traits(api).has_call_ids),
+    "INDEXED": tuple(api for api in CALLING if traits(api).has_call_index and not traits(api).has_repeated_calls),
+}
 
 
+def _fault(row: dict[str, Any]) -> Fault:
+    """A row of the table. `apis`: names of APIs and of groups; those behind a minus are taken out again."""
+    apis: list[str] = []
+    for word in row["apis"].split():
+        names = GROUPS.get(word.removeprefix("-"), (word.removeprefix("-"),))
+        apis = [api for api in apis if api not in names] if word[0] == "-" else [*apis, *names]
+    said = {"tools": TOOLS, **row.pop("said")}
+    talk = Talk(ASK, **{**said, "calls": [Call(*call) for call in said.get("calls", ())]})
+    change = CHANGES[row["change"]] if "change" in row else None
+    return Fault(**{"safety": None, **row, "talk": talk, "apis": apis, "change": change})
+
+
+FAULTS = {name: _fault(row) for name, row in tables(__file__)["faults"].items()}
 for _name in ("equal values", "two values", "a comma too many", "a token behind the arguments"):
     FAULTS[f"{_name} in a stream of blocks"] = replace(FAULTS[_name], apis=BLOCKS, forms=(True,))
 
@@ -311,7 +242,7 @@ def test_a_fault_is_found_and_repaired(fault: Fault, api: str, streamed: bool) -
 def _check(fault: Fault, api: str, choice: Choice) -> None:
     own = traits(api)
     if fault.calls is not None:
-        assert [(call.name, call.arguments.value) for call in choice.calls] == list(fault.calls)
+        assert [[call.name, call.arguments.value] for call in choice.calls] == fault.calls
         ids = [call.id for call in choice.calls]
         assert len(set(ids)) == len(ids) or not own.has_call_ids
         assert all(ids) or not own.has_call_ids
@@ -326,28 +257,21 @@ def _check(fault: Fault, api: str, choice: Choice) -> None:
 
 
 FRAMINGS = {
-    "white space before a field": lambda body, end: _nth(
-        body, end, lambda event: event.replace("data: ", "  data: ", 1)
-    ),
-    "a field's name twice": lambda body, end: _nth(body, end, lambda event: event.replace("data: ", "data: data: ", 1)),
-    "no blank line between two": lambda body, end: "\n".join(
-        (end.join(body.split(end)[:3]), end.join(body.split(end)[3:]))
-    ),
+    # what stands before the third event, how its field begins
+    "white space before a field": ("END", "  data: "),
+    "a field's name twice": ("END", "data: data: "),
+    "no blank line between two": ("\n", "data: "),
 }
 
 
-def _nth(body: str, end: str, change: Callable[[str], str]) -> str:
-    """The body with its third event changed."""
-    events = body.split(end)
-    return end.join([*events[:2], change(events[2]), *events[3:]])
-
-
-@pytest.mark.parametrize("damage", FRAMINGS.values(), ids=FRAMINGS)
+@pytest.mark.parametrize(("gap", "field_"), FRAMINGS.values(), ids=FRAMINGS)
 @in_batches("api", SSE)
-def test_framing_is_fixed_in_every_api(api: str, damage: Callable[[str, str], str]) -> None:
+def test_framing_is_fixed_in_every_api(api: str, gap: str, field_: str) -> None:
     record = Talk(ASK, "It rains, and it will rain on until the day after tomorrow.").record(api, True)
     end = "\r\n\r\n" if api.startswith("google") else "\n\n"
-    record["response"]["body"] = damage(record["response"]["body"], end)
+    one, two, third, *rest = record["response"]["body"].split(end)
+    third = third.replace("data: ", field_, 1)
+    record["response"]["body"] = f"{one}{end}{two}{gap.replace('END', end)}{end.join([third, *rest])}"
     result = contract.check_reply(RULES["sse-framing"], [record], cut_often=is_complete())
     assert [(finding.name, finding.fix.safety if finding.fix else None) for finding in result.findings] == [
         ("sse-framing", "safe")

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, events_of, schema, some, sse
+from tests.build import Call, Talk, User, chunk, events_of, schema, some, sse, turns_of
 from tests.fixes.argument_streams import anthropic, block, openai
 from tests.fixes.drive import UNSAFE, run
 from tests.selection import in_batches
-from wirelint.model import Choice, Reply
+from tests.tables import tables
+from wirelint.model import Reply
 
 CHAT, CLAUDE = "openai.chat", "anthropic.messages"
+TABLES = tables(__file__)
+
 ASK = (User("Feed the animals."),)
 TOOLS = {"feed": schema(who="string"), "Brush": schema(who="string"), "mcp__barn__open_gate": schema()}
 OWL, CAT = '{"who":"owl"}', '{"who":"cat"}'
 NEW = "a new id"
 """Stands for an id that the repair has made."""
-
-
-class Want(NamedTuple):
-    """What a client has in the end: calls as (id, name, arguments), text, finish reason; and the rules that acted."""
-
-    calls: Sequence[tuple[str | None, str, str]]
-    text: str = ""
-    reason: str | None = "tool_calls"
-    rules: Sequence[str] = ()
 
 
 def entry(
@@ -63,145 +57,27 @@ def words(index: int, text: str) -> list[dict[str, Any]]:
     ]
 
 
-def gone(name: str, *declared: str) -> str:
-    offered = ", ".join(f"`{one}`" for one in declared or TOOLS)
-    return f"wirelint took out a call of `{name}`, because this request declares no such tool; it declares {offered}."
+def streamed(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The stream of a row: `deltas` of OpenAI with the entries of each, or `blocks` of Anthropic, or what is `said`."""
+    if "said" in row:
+        return talk_of(row).record(CHAT, True)
+    if "deltas" in row:
+        return stream(*([entry(*each) for each in delta] for delta in row["deltas"]))
+    blocks = (
+        words(*one["words"]) if "words" in one else use(*one["use"], start=one.get("start"), stop=one.get("stop", True))
+        for one in row["blocks"]
+    )
+    return claude(*(event for events in blocks for event in events))
 
 
-NUMBERS = {
-    "a call after them moves up": (
-        stream(
-            [entry(0, "a", "feed", OWL)],
-            [entry(0, "b", "feed", CAT)],
-            [entry(1, "c", "Brush", "")],
-            [entry(1, text=OWL[:5])],
-            [entry(1, text=OWL[5:])],
-        ),
-        Want([("a", "feed", OWL), ("b", "feed", CAT), ("c", "Brush", OWL)], rules=["ST606"]),
-    ),
-    "another id at the end and nothing after it": (
-        stream([entry(0, "a", "feed", OWL)], [entry(0, "b", None, "")]),
-        Want([("a", "feed", OWL)]),
-    ),
-    "no index, and said twice": (
-        stream([entry(None, "a", "feed", OWL[:5])], [entry(None, "a", "feed", OWL[5:])]),
-        Want([("a", "feed", OWL)], rules=["ST606"]),
-    ),
-    "another id and the arguments later": (
-        stream(
-            [entry(0, "a", "feed", OWL)], [entry(0, "b", "feed")], [entry(0, text=CAT[:3])], [entry(0, text=CAT[3:])]
-        ),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
-    ),
-    "the second has no id": (
-        stream([entry(0, "a", "feed", OWL)], [entry(0, None, "Brush", CAT)]),
-        Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),
-    ),
-    "blocks under one index": (
-        claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", CAT[:5], CAT[5:])),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
-    ),
-    "the first block is never stopped": (
-        claude(*use(0, "a", "feed", OWL, stop=False), *use(0, "b", "feed", CAT)),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
-    ),
-    "the second block's input stands in its start": (
-        claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", start={"who": "cat"})),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
-    ),
-}
+def talk_of(row: Mapping[str, Any]) -> Talk:
+    """The reply of a row to what was said `before`."""
+    history, calls = (*ASK, *turns_of(row.get("before", ()))), [Call(*call) for call in row["said"]]
+    return Talk(history, calls=calls, tools=row.get("tools", TOOLS), model=row.get("model", "acme-1"))
 
-IDS = {
-    "a block announced again under another id": (
-        claude(*use(0, "a", "feed", OWL[:4], stop=False), *use(0, "b", "feed", OWL[4:])),
-        Want([("a", "feed", OWL)], reason="tool_use", rules=["ID306"]),
-    ),
-}
-
-AGAIN = Talk(
-    (*ASK, Assistant(calls=(Call("feed", {"who": "owl"}, "a"),)), Result("a", "done"), User("And the cat.")),
-    calls=(Call("feed", {"who": "cat"}, "a"), Call("feed", {"who": "owl"}, "b")),
-    tools=TOOLS,
-)
-SHORT = Talk(
-    (*ASK, Assistant(calls=(Call("feed", {"who": "owl"}, "functions.feed:0"),)), Result("functions.feed:0", "done")),
-    calls=(Call("feed", {"who": "cat"}, "feed:1"), Call("functions.Brush", {"who": "cat"}, "2")),
-    tools=TOOLS,
-    model="kimi-k2.5",
-)
-
-ALIKE = {
-    "an id of the history": (AGAIN, Want([(NEW, "feed", CAT), ("b", "feed", OWL)], rules=["ID305"])),
-    "Kimi's short form, after names": (
-        SHORT,
-        Want(
-            [("functions.feed:1", "feed", CAT), ("functions.Brush:2", "Brush", CAT)],
-            rules=["ID302", "ID302", "TC501"],
-        ),
-    ),
-    "the only call is taken out, there are no tools": (
-        Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),)),
-        Want([], gone("weed").partition("it declares")[0] + "it declares no tools at all.", "stop", ["TC501"]),
-    ),
-    "one of three is taken out": (
-        Talk(
-            ASK,
-            calls=(Call("feed", {"who": "owl"}, "a"), Call("weed", {}, "b"), Call("Brush", {"who": "cat"}, "c")),
-            tools=TOOLS,
-        ),
-        Want([("a", "feed", OWL), ("c", "Brush", CAT)], gone("weed"), "tool_calls", ["TC501"]),
-    ),
-    "one taken out, one put right, one right": (
-        Talk(
-            ASK,
-            calls=(Call("weed", {}, "a"), Call("open_gate", {}, "b"), Call("feed", {"who": "cat"}, "c")),
-            tools=TOOLS,
-        ),
-        Want([("b", "mcp__barn__open_gate", "{}"), ("c", "feed", CAT)], gone("weed"), rules=["TC501", "TC501"]),
-    ),
-}
-
-NEXT = Talk(
-    (*ASK, Assistant(calls=(Call("feed", {}, "functions.feed:0"),)), Result("functions.feed:0", "done")),
-    calls=(Call("feed", {"who": "cat"}, "functions.feed:0"), Call("feed", {"who": "owl"}, "functions.feed:1")),
-    tools=TOOLS,
-    model="kimi-k2.5",
-)
-
-ODD = {
-    "the new id is that of the next call": (
-        NEXT.record(CHAT, True),
-        Want([("functions.feed:1", "feed", CAT), ("functions.feed:2", "feed", OWL)], rules=["ID305", "ID305"]),
-    ),
-    "the name in pieces, with a prefix": (
-        stream([entry(0, "a", "functions.", "")], [entry(0, None, "feed", "")], [entry(0, text=OWL)]),
-        Want([("a", "feed", OWL)], rules=["TC501"]),
-    ),
-    "two wrong calls that take turns": (
-        stream(
-            [entry(0, "a", "FEED", ""), entry(1, "b", "weed", "")],
-            [entry(0, text=OWL[:3]), entry(1, text="{")],
-            [entry(0, text=OWL[3:]), entry(1, text="}")],
-        ),
-        Want([("a", "feed", OWL)], gone("weed"), rules=["TC501", "TC501"]),
-    ),
-    "a block with text between wrong ones": (
-        claude(*use(0, "a", "weed", "{}"), *words(1, "Next."), *use(2, "b", "brush", CAT)),
-        Want([("b", "Brush", CAT)], f"{gone('weed')}Next.", "tool_use", ["TC501", "TC501"]),
-    ),
-    "a wrong block whose input stands in its start": (
-        claude(*use(0, "a", "weed", start={"who": "cat"})),
-        Want([], gone("weed"), "end_turn", ["TC501"]),
-    ),
-}
 
 RULES = ["ID302", "ID305", "ID306", "ST606", "TC501", "TC503"]
 OTHER_WORDS = {"tool_calls": "tool_use", "stop": "end_turn"}
-
-
-def _has(choices: Sequence[Choice]) -> Want:
-    calls = [(call.id, call.name or "", _plain(call.arguments.text)) for choice in choices for call in choice.calls]
-    return Want(calls, "".join(choice.text for choice in choices), choices[0].finish_reason)
 
 
 def _plain(arguments: str) -> str:
@@ -209,21 +85,25 @@ def _plain(arguments: str) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _check(record: Mapping[str, Any], want: Want) -> None:
+def _check(record: Mapping[str, Any], row: Mapping[str, Any], reason: str | None = None) -> None:
+    """Checks what a client has in the end: the `calls` (id, name, arguments), `text` and `reason` of a row."""
     done = run(record, RULES, UNSAFE)
     assert done.faults == ()
-    assert sorted(repair.code for repair in done.repairs) == sorted(want.rules)
-    assert done.changed is bool(want.rules)
+    assert sorted(repair.code for repair in done.repairs) == sorted(row["rules"].split())
+    assert done.changed is bool(row["rules"])
     reply = some(done.after.reply)
-    has = _has(reply.choices)
     before = {call.id for choice in done.before.reply.choices for call in choice.calls} if done.before.reply else set()
+    calls = [call for choice in reply.choices for call in choice.calls]
     made = [
-        (NEW if wanted == NEW and id_ not in before else id_, *rest)
-        for (id_, *rest), (wanted, *_) in zip(has.calls, want.calls, strict=True)
+        NEW if wanted[0] == NEW and call.id not in before else call.id
+        for call, wanted in zip(calls, row["calls"], strict=True)
     ]
-    assert [tuple(call) for call in made] == list(want.calls)
-    assert (has.text, has.reason) == (want.text, want.reason)
-    assert len({id_ for id_, *_ in has.calls}) == len(has.calls)
+    assert [[id_, call.name, _plain(call.arguments.text)] for id_, call in zip(made, calls, strict=True)] == row[
+        "calls"
+    ]
+    assert "".join(choice.text for choice in reply.choices) == row.get("text", "")
+    assert reply.choices[0].finish_reason == (reason or row.get("reason", "tool_calls"))
+    assert len({call.id for call in calls}) == len(calls)
     _is_numbered(reply)
     assert [finding for finding in done.left if finding.fix is not None and finding.side == "response"] == []
 
@@ -239,26 +119,17 @@ def _is_numbered(reply: Reply) -> None:
         assert indexes == pointers
 
 
-STREAMS: dict[str, tuple[dict[str, Any], Want]] = {**NUMBERS, **IDS, **ODD}
-
-
-@in_batches(("record", "want"), STREAMS.values(), ids=STREAMS)
-def test_faulty_streams_give_the_intended_calls(record: Mapping[str, Any], want: Want) -> None:
-    _check(record, want)
+@in_batches("row", TABLES["streams"].values(), ids=TABLES["streams"])
+def test_faulty_streams_give_the_intended_calls(row: Mapping[str, Any]) -> None:
+    _check(streamed(row), row)
 
 
 @pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_faulty_replies_of_openai_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
-    _check(talk.record(CHAT, stream_), want)
-
-
-@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
-def test_faulty_replies_of_anthropic_give_the_intended_calls(talk: Talk, want: Want, stream_: bool) -> None:
-    text = want.text.replace("\n\nwirelint", "wirelint")  # a sentence is a block of its own here
-    reason = OTHER_WORDS.get(want.reason or "", want.reason)
-    _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))
+@in_batches("row", TABLES["replies"].values(), ids=TABLES["replies"])
+def test_faulty_replies_give_the_intended_calls(row: Mapping[str, Any], stream_: bool) -> None:
+    talk, reason = talk_of(row), row.get("reason", "tool_calls")
+    _check(talk.record(CHAT, stream_), row)
+    _check(talk.record(CLAUDE, stream_), row, OTHER_WORDS[reason])
 
 
 def test_a_call_with_an_incomplete_name_is_released_unchanged() -> None:
