@@ -99,17 +99,22 @@ class Result:
 Turn = User | Assistant | Result
 
 
-def turns_of(told: Iterable[Mapping[str, Any]]) -> list[Turn]:
-    """Turns from their rows in a table: a call is [name, arguments, id], a result [id of the call, text]."""
+def turns_of(told: Iterable[Any], known: Mapping[str, Any]) -> list[Turn]:
+    """Turns from their rows in a table: a call is [name, arguments, id], a result [id of the call, text].
+
+    A name in the place of a turn or a call stands for one that is `known`.
+    """
     turns: list[Turn] = []
     for one in told:
         match one:
+            case str():
+                turns.append(known[one])
             case {"user": text}:
                 turns.append(User(text))
             case {"result": [id_, text]}:
                 turns.append(Result(id_, text))
             case _:
-                calls = tuple(Call(*call) for call in one.get("calls", ()))
+                calls = tuple(known[call] if isinstance(call, str) else Call(*call) for call in one.get("calls", ()))
                 turns.append(Assistant(one.get("text", ""), calls, one.get("reasoning", "")))
     return turns
 

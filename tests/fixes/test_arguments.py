@@ -17,8 +17,11 @@ from tests.build import as_record, in_pieces, some
 from tests.fixes.argument_streams import APIS, anthropic, block, cuts, message, openai, piece, streamed, whole
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.selection import in_batches, rotated
+from tests.tables import rows, tables
 from wirelint.fix import MOST_HELD, FixPolicy
 from wirelint.model import ToolCall
+
+TABLES = tables(__file__)
 
 CODES = ("AR401", "AR402", "AR403")
 MILK, RICE = '{"name":"milk"}', '{"name":"rice"}'
@@ -157,22 +160,8 @@ def test_a_stream_that_dies_leaves_unchanged(api: str, pieces: Sequence[str]) ->
 
 # --- several calls ----------------------------------------------------------------------------------------------------
 
-TURNS: dict[str, tuple[str, list[str], list[list[str]]]] = {
-    "healthy": ("AR401", [MILK, RICE, "{}"], [[MILK], [RICE], ["{}"]]),
-    "each twice": ("AR401", [MILK * 2, RICE * 2], [[MILK], [RICE]]),
-    "one of them twice": ("AR401", [MILK, RICE * 2, MILK], [[MILK], [RICE], [MILK]]),
-    "two in one": ("AR401", [MILK, MILK + RICE, RICE], [[MILK], [MILK, RICE], [RICE]]),
-    "quotes": ("AR402", ["{'name':'a'}", MILK, "{'name':'b'}"], [['{"name":"a"}'], [MILK], ['{"name":"b"}']]),
-    "one cannot be fixed": (
-        "AR402",
-        ["{'name':'a", '{"name":"b",}', MILK],
-        [["{'name':'a"], ['{"name":"b"}'], [MILK]],
-    ),
-    "types": ("AR403", ['{"name":1}', '{"name":"b","row":"2"}'], [['{"name":"1"}'], ['{"name":"b","row":2}']]),
-}
 
-
-@pytest.mark.parametrize(("code", "parts", "expected"), TURNS.values(), ids=TURNS)
+@rows(TABLES["turns"])
 def test_parallel_calls_are_fixed_each(code: str, parts: list[str], expected: list[list[str]]) -> None:
     """Calls in turns, one after the other, and in blocks."""
     wanted = [text for texts in expected for text in texts]
@@ -239,25 +228,10 @@ ITEM = {"name": "milk"}
 MORE = {"name": "milk", "row": 2}
 TEXT = '{"name": "milk"}'
 
-# Input of the start, deltas, safety of the fix, arguments for a client that joins both; None: unchanged.
-STARTS: dict[str, tuple[Any, str, str | None, Any]] = {
-    "start only": (ITEM, "", None, ITEM),
-    "delta only": ({}, TEXT, None, ITEM),
-    "start, same delta": (ITEM, TEXT, "safe", ITEM),
-    "start, continuation": (ITEM, ',"row":2}', "unsafe", MORE),
-    "start, empty delta": (ITEM, "{}", "safe", ITEM),
-    "empty start, empty object, delta": ({}, "{}" + TEXT, "safe", ITEM),
-    "deltas say more": (ITEM, '{"name":"milk","row":2}', "safe", MORE),
-    "deltas say something else": (ITEM, '{"name":"rice"}', "unsafe", {"name": "rice"}),
-    "deltas say something else that does not fit": (ITEM, '{"row":2}', None, None),
-    "continuation that does not fit": (ITEM, ',"row":"x"}', None, None),
-    "deltas say two things": (ITEM, '{"name":"rice"}{"name":"tea"}', None, None),
-    "deltas are cut": (ITEM, '{"name":"mi', None, None),
-}
 
-
-@pytest.mark.parametrize(("start", "deltas", "safety", "expected"), STARTS.values(), ids=STARTS)
-@in_batches("api", APIS)
+# input of the start, deltas, safety of the fix, arguments for a client that joins both (None: unchanged)
+@rows(TABLES["starts"])
+@pytest.mark.parametrize("api", APIS)
 def test_input_in_the_start_and_in_deltas_is_said_once(
     start: Any, deltas: str, safety: str | None, expected: Any, api: str
 ) -> None:

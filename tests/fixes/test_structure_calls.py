@@ -72,7 +72,7 @@ def streamed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def talk_of(row: Mapping[str, Any]) -> Talk:
     """The reply of a row to what was said `before`."""
-    history, calls = (*ASK, *turns_of(row.get("before", ()))), [Call(*call) for call in row["said"]]
+    history, calls = (*ASK, *turns_of(row.get("before", ()), {})), [Call(*call) for call in row["said"]]
     return Talk(history, calls=calls, tools=row.get("tools", TOOLS), model=row.get("model", "acme-1"))
 
 

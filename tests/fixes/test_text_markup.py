@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from tests.build import APIS, FORMS, Call, Talk, User, schema, some
 from tests.dialects.writers import JSON_WRITERS, TEXT_WRITERS
 from tests.fixes.drive import Result, run, without_end
 from tests.selection import in_batches, rotated, sampled
+from tests.tables import tables
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.promote_markup import PUT_BACK
 
@@ -44,61 +45,22 @@ class Case:
     reason: str | None = None
 
 
-def cases() -> dict[str, Case]:
-    found: dict[str, Case] = {}
-    for name, markup in DIALECTS.items():
-        found[f"{name} alone"] = Case(markup, "", [FERRY])
-        found[f"{name} after prose"] = Case(f"Let me see.\n\n{markup}", "Let me see.\n\n", [FERRY])
-        found[f"{name} between prose"] = Case(
-            f"Let me see.\n{markup}\n\nOne moment.", "Let me see.\nOne moment.", [FERRY]
-        )
-        found[f"{name} twice"] = Case(f"{markup}\n{markup}", "", [FERRY, FERRY])
-        found[f"{name} twice with prose between"] = Case(f"{markup} and {markup} done", "and done", [FERRY, FERRY])
-        found[f"{name} after white space"] = Case(f"\n \n{markup}\n", "", [FERRY])
-        found[f"{name} in a fence"] = Case(
-            f"It is written so:\n```\n{markup}\n```\nThat is all.",
-            f"It is written so:\n```\n{markup}\n```\nThat is all.",
-        )
-        other = markup.replace("find_ferry", "book_cabin")
-        found[f"{name} of no declared tool"] = Case(f"So: {other} there.", f"So: {other} there.")
-        found[f"{name} that may not call"] = Case(markup, markup, talk=Talk(tools=TOOLS, tool_choice="none"))
-    null = '<invoke name="find_ferry"><arg name="harbour">Bodø</arg><arg name="deck">null</arg></invoke>'
-    found["the word null"] = Case(null, "", [("find_ferry", {"harbour": "Bodø", "deck": None})])
-    found["no arguments"] = Case('<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>', "", [("ping", {})])
-    for word in ("assistantcommentary", "commentary"):
-        glued = f'Let me see.{word} to=functions.find_ferry json{{"harbour": "Bodø", "seats": 2}}'
-        found[f"{word} glued to a sentence"] = Case(glued, "Let me see.", [FERRY])
-    cut = HERMES[: HERMES.index("Bod") + 2]
-    found["cut off"] = Case(cut, cut, reason="length")
-    found["a tag in inline code"] = Case("Write `<tool_call>` and then JSON.", "Write `<tool_call>` and then JSON.")
-    inline = 'So `<invoke name="find_ferry"><arg name="harbour">Oslo</arg></invoke>` is how.'
-    found["a call in inline code"] = Case(inline, inline)
-    spread = f"So ```json\n{HERMES} and so on ``` is how."
-    found["a call in inline code of two lines"] = Case(spread, spread)
-    found["a tag in prose"] = Case("The <tool_call> tag wraps calls.", "The <tool_call> tag wraps calls.")
-    found["code full of brackets"] = Case(
-        "if (a<b && c>d) { List<Tool> t = x<y; }\n<div>&lt;p&gt;</div>",
-        "if (a<b && c>d) { List<Tool> t = x<y; }\n<div>&lt;p&gt;</div>",
+def case_of(row: Mapping[str, Any], markup: str = "") -> Case:
+    """A case from its row. `calls` is their number where each is that of the `markup`; without `left` all text is."""
+    other = markup.replace("find_ferry", "book_cabin")
+    text, left = (
+        row.get(name, row["text"]).replace("%call%", markup).replace("%other%", other) for name in ("text", "left")
     )
-    half = f"{HERMES}\n{HERMES.replace('find_ferry', 'book_cabin')}"
-    found["a run with one undeclared"] = Case(half, half)
-    two = f"{HERMES}, then {HERMES.replace('find_ferry', 'book_cabin')}."
-    found["two runs, one undeclared"] = Case(two, two.replace(HERMES, "", 1), [FERRY])
-    lone = "Done.</parameter></function></tool_call>"
-    found["closers alone"] = Case(lone, lone)
-    asked = Talk((User(f"What does this say: {HERMES}"),), tools=TOOLS)
-    found["what the user showed"] = Case(f"It says {HERMES}.", f"It says {HERMES}.", talk=asked)
-    value = '<parameter name="harbour">a <invoke name="ping"> b</parameter>'
-    found["markup inside a value"] = Case(
-        f'<invoke name="find_ferry">{value}</invoke>', "", [("find_ferry", {"harbour": 'a <invoke name="ping"> b'})]
-    )
-    tokens = "<|tool_call_end|><|tool_calls_section_end|>"
-    within = KIMI.replace("Bodø", f"{tokens} and on")
-    found["closers inside a value"] = Case(within, "", [("find_ferry", {"harbour": f"{tokens} and on", "seats": 2})])
-    return found
+    calls = [FERRY] * row.get("calls", 0) if markup else [(name, given_) for name, given_ in row.get("calls", ())]
+    talk = Talk((User(row.get("user", "Please go on.")),), tools=TOOLS, tool_choice=row.get("tool_choice"))
+    return Case(text, left, calls, talk, row.get("reason"))
 
 
-CASES = cases()
+TABLES = tables(__file__)
+CASES = {
+    **{f"{name} {how}": case_of(row, made) for name, made in DIALECTS.items() for how, row in TABLES["each"].items()},
+    **{name: case_of(row) for name, row in TABLES["others"].items()},
+}
 
 
 def reason_of(case: Case, api: str) -> str:
