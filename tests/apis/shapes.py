@@ -1,4 +1,4 @@
-"""Replies in each form that servers send, by API: `shapes/<api>.toml`, and those of Bedrock and Responses, which are made.
+"""Replies in each form that servers send, by API: `shapes/<api>.toml`, and some of Bedrock and Responses, which are made.
 
 Code Assist has Gemini's replies in a wrapper; its shapes are made of Gemini's.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.apis.harness import Shape
-from tests.apis.shapes_bedrock import SHAPES_BEDROCK, SHAPES_CLAUDE_ON_BEDROCK
+from tests.apis.shapes_bedrock import DAMAGED, SHAPES_CLAUDE_ON_BEDROCK, events_of
 from tests.apis.shapes_responses import SHAPES_RESPONSES
 from tests.apis.talk_google_generate_content import events
 
@@ -23,7 +23,7 @@ def _shape(row: Mapping[str, Any]) -> Shape:
         parts=[[(kind, words) for kind, words in candidate] for candidate in row.get("parts", ())],
         finish=[reason or None for reason in row.get("finish", ())],
         whole=json.loads(row["whole"]) if "whole" in row else None,
-        stream=row.get("stream"),
+        stream=events_of(row["events"]) if "events" in row else row.get("stream"),
         error=row.get("error", False),
         usage=json.loads(row["usage"]) if "usage" in row else None,
         faults=row.get("faults", ()),
@@ -60,7 +60,8 @@ def _load() -> dict[str, dict[str, Shape]]:
     gemini = made["google.generate_content"]
     gemini |= {f"{name}, wrapped": wrapped(one) for name, one in gemini.items() if _has_wrapped_form(name, one)}
     made["anthropic.messages"] |= SHAPES_CLAUDE_ON_BEDROCK
+    made["bedrock.converse"] |= DAMAGED
     return made
 
 
-SHAPES: dict[str, dict[str, Shape]] = {**_load(), **SHAPES_BEDROCK, **SHAPES_RESPONSES}
+SHAPES: dict[str, dict[str, Shape]] = {**_load(), **SHAPES_RESPONSES}
