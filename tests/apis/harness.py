@@ -34,7 +34,7 @@ from wirelint.wire import Sniffer
 ITEMS: dict[str, Any] = json.loads(
     Path(__file__).with_name("shapes").joinpath("items.json").read_text(encoding="utf-8")
 )
-"""Events of Claude on Bedrock, and items of Responses."""
+"""Events of Claude on Bedrock, and a message of Responses with a citation."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Replies in each form that servers send, by API: `shapes/<api>.toml`, and some of Bedrock and Responses, which are made.
+"""Replies in each form that servers send, by API: `shapes/<api>.toml`, and some of Bedrock, which are made.
 
 Code Assist has Gemini's replies in a wrapper; its shapes are made of Gemini's.
 """
@@ -12,18 +12,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.apis import talk_openai_responses as responses
 from tests.apis.harness import Shape
 from tests.apis.shapes_bedrock import DAMAGED, SHAPES_CLAUDE_ON_BEDROCK, events_of
-from tests.apis.shapes_responses import SHAPES_RESPONSES
 from tests.apis.talk_google_generate_content import events
 
 
 def _shape(row: Mapping[str, Any]) -> Shape:
+    body = json.loads(row["whole"]) if "whole" in row else None
+    stream = events_of(row["events"]) if "events" in row else row.get("stream")
+    if "items" in row:
+        more = json.loads(row.get("more", "{}"))
+        body = responses.whole(json.loads(row["items"]), row.get("status", "completed"), row.get("details"), **more)
+        stream = responses.streamed(body)
     return Shape(
         parts=[[(kind, words) for kind, words in candidate] for candidate in row.get("parts", ())],
         finish=[reason or None for reason in row.get("finish", ())],
-        whole=json.loads(row["whole"]) if "whole" in row else None,
-        stream=events_of(row["events"]) if "events" in row else row.get("stream"),
+        whole=body,
+        stream=stream,
         error=row.get("error", False),
         usage=json.loads(row["usage"]) if "usage" in row else None,
         faults=row.get("faults", ()),
@@ -64,4 +70,4 @@ def _load() -> dict[str, dict[str, Shape]]:
     return made
 
 
-SHAPES: dict[str, dict[str, Shape]] = {**_load(), **SHAPES_RESPONSES}
+SHAPES: dict[str, dict[str, Shape]] = _load()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.apis import talk_openai_responses as responses
 from tests.apis.harness import (
+    ITEMS,
     Change,
     Shape,
     bodies,
@@ -34,7 +35,6 @@ from tests.apis.harness import (
     without,
 )
 from tests.apis.shapes import SHAPES
-from tests.apis.shapes_responses import CITED
 from tests.apis.talk_deepinfra_inference import token
 from tests.apis.talk_google_generate_content import SIGNATURE
 from tests.apis.talk_google_generate_content import reply as gemini_reply
@@ -272,6 +272,7 @@ def test_a_made_frame_is_no_part_of_an_earlier_violation() -> None:
     assert rewrite("openai.responses", body, reworded("text", str.upper)).count(broken.encode()) == 1
 
 
+CITED = ITEMS["cited"]
 SO = responses.streamed(responses.whole([responses.message("So it goes on", "And on")]), step=5)
 MADE_CALL = ("call", 'look {"at": "star"}')
 
