@@ -22,20 +22,20 @@ KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
 M = R.mark(KEY)
 
 
-def _split(text: str) -> tuple[str, str]:
+def split_secrets(text: str, redactor: Redactor) -> tuple[str, str]:
     """A value whose secrets stand between « and », and the value with their marks."""
-    return text.replace("«", "").replace("»", ""), re.sub("«([^»]*)»", lambda match: R.mark(match[1]), text)
+    return text.replace("«", "").replace("»", ""), re.sub("«([^»]*)»", lambda match: redactor.mark(match[1]), text)
 
 
 @in_batches(("name", "value"), TABLE["headers"])
 def test_headers(name: str, value: str) -> None:
-    plain, expected = _split(value)
+    plain, expected = split_secrets(value, R)
     record = Redactor(b"a key for the tests").record(Record("1", "POST", "http://h/", ((name, plain),)))
     assert record.request_headers == ((name, expected),)
 
 
 URLS = [
-    *map(_split, TABLE["urls"]),
+    *(split_secrets(url, R) for url in TABLE["urls"]),
     ("https://h/x?access_token=a%2Bb#top", f"https://h/x?access_token={R.mark('a+b')}#top"),
     ("https://bob:hunter2@h:8443/x", f"https://%5Bredacted%3A{R.mark('hunter2')[10:18]}%5D@h:8443/x"),
 ]

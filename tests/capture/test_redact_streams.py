@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import sys
@@ -15,8 +16,10 @@ import pytest
 from tests.apis.shapes_bedrock import CLAUDE_EVENTS, HELLO, carried, stream
 from tests.apis.talk_bedrock_converse import delta, said, stop
 from tests.apis.talk_google_generate_content import array, reply
-from tests.build import as_record, exchange, some
+from tests.build import as_record, exchange, in_pieces, some, sse
+from tests.capture.test_redact import split_secrets
 from tests.selection import sampled
+from tests.tables import rows, tables
 from wirelint.capture import streams
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
@@ -28,49 +31,17 @@ from wirelint.wire.aws_eventstream import content_of, split
 R = Redactor(b"k")
 KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
 M = R.mark(KEY)
-PEM = "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA7bqk\n-----END PRIVATE KEY-----"
-
-Build = Callable[[str], dict[str, object]]
-"""One event with a piece of text in it."""
-
-
-def _chat(field: str) -> Build:
-    return lambda text: {"id": "chatcmpl-1", "model": "m", "choices": [{"index": 0, "delta": {field: text}}]}
+TABLES = tables(__file__)
+CHANNELS: dict[str, Any] = TABLES["channels"]
+"""Path of an API, and an event with a piece of text (`%s`) in it."""
 
 
-def _chat_call(text: str) -> dict[str, object]:
-    call = {"index": 1, "function": {"arguments": text}}
-    return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+def _event(channel: str, text: str) -> Any:
+    return json.loads(json.dumps(CHANNELS[channel][1]).replace("%s", json.dumps(text)[1:-1]))
 
 
-def _anthropic(kind: str, field: str) -> Build:
-    return lambda text: {"type": "content_block_delta", "index": 2, "delta": {"type": kind, field: text}}
-
-
-def _responses(text: str) -> dict[str, object]:
-    return {
-        "type": "response.output_text.delta",
-        "item_id": "msg_1",
-        "output_index": 0,
-        "content_index": 0,
-        "delta": text,
-    }
-
-
-CHANNELS: dict[str, Build] = {
-    "content": _chat("content"),
-    "reasoning_content": _chat("reasoning_content"),
-    "arguments": _chat_call,
-    "text_delta": _anthropic("text_delta", "text"),
-    "thinking_delta": _anthropic("thinking_delta", "thinking"),
-    "partial_json": _anthropic("input_json_delta", "partial_json"),
-    "responses": _responses,
-    "completions": lambda text: {"choices": [{"index": 0, "text": text}]},
-}
-
-
-def _stream(build: Build, pieces: list[str], ascii_only: bool = True, line: str = "\n") -> bytes:
-    data = [f"data: {json.dumps(build(piece), ensure_ascii=ascii_only)}" for piece in pieces]
+def _stream(channel: str, pieces: Iterable[str], ascii_only: bool = True, line: str = "\n") -> bytes:
+    data = [f"data: {json.dumps(_event(channel, piece), ensure_ascii=ascii_only)}" for piece in pieces]
     return (f"{line}{line}".join([f": ping{line}event: x", *data, "data: [DONE]"]) + line + line).encode()
 
 
@@ -81,22 +52,15 @@ def _texts(body: bytes) -> list[str]:
     return [frame.data for frame in frames if frame.data is not None]
 
 
-def _joined(build: Build, body: bytes) -> str:
-    empty = json.loads(json.dumps(build("\x01")))
-    return "".join(_find(empty, json.loads(data)) for data in _texts(body) if data != "[DONE]")
+def _joined(channel: str, body: bytes) -> str:
+    return "".join(_find(CHANNELS[channel][1], json.loads(data)) for data in _texts(body) if data != "[DONE]")
 
 
-def _find(pattern: object, value: object) -> str:
-    if pattern == "\x01":
-        assert isinstance(value, str)
-        return value
-    if isinstance(pattern, dict):
-        assert isinstance(value, dict)
-        return "".join(_find(item, value[name]) for name, item in pattern.items())
-    if isinstance(pattern, list):
-        assert isinstance(value, list)
-        return "".join(_find(item, value[number]) for number, item in enumerate(pattern))
-    return ""
+def _find(pattern: Any, value: Any) -> str:
+    if pattern == "%s":
+        return str(value)
+    keys = pattern if isinstance(pattern, dict) else range(len(pattern)) if isinstance(pattern, list) else ()
+    return "".join(_find(pattern[key], value[key]) for key in keys)
 
 
 def _cuts(text: str) -> Iterator[list[str]]:
@@ -105,37 +69,16 @@ def _cuts(text: str) -> Iterator[list[str]]:
     yield list(text)
 
 
-SPLIT = {
-    "key": (f"say {KEY} done", f"say {M} done"),
-    "quoted": (f'"{KEY}"\\\n é', f'"{M}"\\\n é'),
-    "pem": (f"a {PEM} b", f"a {R.mark(PEM)} b"),
-    "bearer": ("use Bearer abc123def456 now", f"use Bearer {R.mark('abc123def456')} now"),
-    "arguments": (
-        '{"q": 1, "password": "hunter2", "z": "\\n"}',
-        f'{{"q": 1, "password": "{R.mark("hunter2")}", "z": "\\n"}}',
-    ),
-}
-
-
 @pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize(("text", "expected"), SPLIT.values(), ids=SPLIT)
-def test_every_cut(channel: str, text: str, expected: str) -> None:
-    build = CHANNELS[channel]
+@rows(TABLES["split"])
+def test_every_cut(marked: str, channel: str) -> None:
+    text, expected = split_secrets(marked, R)
     for pieces in _cuts(text):
-        for body in (_stream(build, pieces), _stream(build, pieces, ascii_only=False, line="\r\n")):
+        for body in (_stream(channel, pieces), _stream(channel, pieces, ascii_only=False, line="\r\n")):
             redacted = some(R.body(body))
-            assert _joined(build, redacted) == expected, pieces
+            assert _joined(channel, redacted) == expected, pieces
             assert len(_texts(redacted)) == len(pieces) + 1
             assert R.body(redacted) == redacted
-
-
-PATHS = {
-    "text_delta": "/v1/messages",
-    "thinking_delta": "/v1/messages",
-    "partial_json": "/v1/messages",
-    "responses": "/v1/responses",
-    "completions": "/v1/completions",
-}
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -145,9 +88,9 @@ def test_strings_of_a_session(channel: str, event: bool) -> None:
     asked: dict[str, object] = {"model": "m", "max_tokens": 1, "stream": True}
     asked |= {"input": "x"} if channel == "responses" else {"prompt": "x"} if channel == "completions" else {}
     asked |= {} if "input" in asked or "prompt" in asked else {"messages": [{"role": "user", "content": "Hi"}]}
-    path = PATHS.get(channel, "/v1/chat/completions")
+    path = CHANNELS[channel][0]
     for words in ("a plain text of many pieces, no key in it", f"say {KEY} done", f'{{"password": "{KEY[8:]}"}}'):
-        body = _stream(CHANNELS[channel], [words[at : at + 4] for at in range(0, len(words), 4)], ascii_only=False)
+        body = _stream(channel, in_pieces(words, 4), ascii_only=False)
         headers = (("content-type", "text/event-stream"),)
         record = Record("1", "POST", f"https://h{path}", (), json.dumps(asked).encode(), 200, headers, body)
         session, strings = begin(record), StreamStrings()
@@ -167,17 +110,9 @@ def test_strings_of_a_session(channel: str, event: bool) -> None:
 def test_calls_side_by_side() -> None:
     """Pieces of two parallel calls, interleaved, each with a key of its own."""
     other = "sk-ant-api03-aB3dE5fG7hJ9kLmN1pQr"
-    events = []
-    for first, second in zip(_halves(KEY), _halves(other), strict=True):
-        for index, text in enumerate((first, second)):
-            events.append(
-                {
-                    "choices": [
-                        {"index": 0, "delta": {"tool_calls": [{"index": index, "function": {"arguments": text}}]}}
-                    ]
-                }
-            )
-    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    pieces = itertools.product(zip(_halves(KEY), _halves(other), strict=True), (0, 1))
+    calls = [{"index": index, "function": {"arguments": halves[index]}} for halves, index in pieces]
+    body = _events({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls)
     redacted = (R.body(body) or b"").decode()
     assert redacted.count(M) == redacted.count(R.mark(other)) == 1
     assert not any(half in redacted for half in (*_halves(KEY), *_halves(other)))
@@ -188,7 +123,7 @@ def _halves(text: str) -> tuple[str, str]:
 
 
 def test_a_clean_stream_is_the_same_object() -> None:
-    body = _stream(_chat("content"), list("the task-oriented disk-based answer: max_tokens 5"))
+    body = _stream("content", list("the task-oriented disk-based answer: max_tokens 5"))
     assert R.body(body) is body
 
 
@@ -202,38 +137,21 @@ def test_only_the_secret_changes() -> None:
     assert R.body(body) == expected
 
 
-OTHERS = {
-    "one event": b'data: {"error":{"message":"bad key %s"}}\n\n',
-    "lost blank lines": b'data: {"a":"x %s"}\ndata: {"b":"y"}\n\n',
-    "several data lines": b'data: {"a":\ndata: "%s"}\n\n',
-    "comment": b": %s\n\ndata: {}\n\n",
-    "plain data": b"data: %s\n\n",
-    "lines": b'{"message":{"content":"a %s"}}\n{"message":{"content":""},"done":true}\n',
-    "no blank line at the end": b'data: {"a":"%s"}',
-}
+@rows(TABLES["others"])
+def test_other_framings(body: str) -> None:
+    assert R.body(body.replace("%s", KEY).encode()) == body.replace("%s", M).encode()
 
 
-@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
-def test_other_framings(body: bytes) -> None:
-    assert R.body(body.replace(b"%s", KEY.encode())) == body.replace(b"%s", M.encode())
-
-
-SPREAD = {
-    "document over two events": (b'data: {"choices":[{"delta":{"content":"%s', b'data: %s"}}]}'),
-    "lines": (b'{"message":{"content":"%s"}}', b'{"message":{"content":"%s"}}'),
-}
-
-
-@pytest.mark.parametrize(("first", "second"), SPREAD.values(), ids=SPREAD)
-def test_other_spreads(first: bytes, second: bytes) -> None:
-    gap = b"\n\n" if first.startswith(b"data") else b"\n"
-    one, two = (half.encode() for half in _halves(KEY))
-    body = first.replace(b"%s", one) + gap + second.replace(b"%s", two) + gap
-    assert R.body(body) == first.replace(b"%s", M.encode()) + gap + second.replace(b"%s", b"") + gap
+@rows(TABLES["spread"])
+def test_other_spreads(first: str, second: str) -> None:
+    body = first + ("\n\n" if first.startswith("data") else "\n")
+    body += body.replace(first, second)
+    spread, marked = (body.replace("%s", one, 1).replace("%s", two) for one, two in (_halves(KEY), (M, "")))
+    assert R.body(spread.encode()) == marked.encode()
 
 
 def test_chunks_go_on_adding_up() -> None:
-    body = _stream(_chat("content"), ["a sk-pr", "oj-Zq81LmN0pXv72", "RtYc5Wb b"])
+    body = _stream("content", ["a sk-pr", "oj-Zq81LmN0pXv72", "RtYc5Wb b"])
     for size in (1, 7, 50, len(body)):
         sizes = [len(body[n : n + size]) for n in range(0, len(body), size)]
         chunks = tuple((float(n), size) for n, size in enumerate(sizes))
@@ -248,19 +166,19 @@ def test_a_block_that_begins_with_text() -> None:
     one, two = _halves(KEY)
     start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": one}}
     delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": two}}
-    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in (start, delta))
+    body = sse(start, delta, named=True)
     assert R.body(body.encode()) == body.replace(one, M).replace(two, "").encode()
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_a_known_secret_at_every_cut(channel: str) -> None:
     """A password without any shape, known from the request, that the reply repeats."""
-    secret, build = 'tr0ub4dor "&" 3/\\', CHANNELS[channel]
+    secret = 'tr0ub4dor "&" 3/\\'
     for pieces in _cuts(f"it is {secret}."):
         redactor = Redactor(b"k")
-        record = Record("1", "POST", "u", (("x-api-key", secret),), None, 200, (), _stream(build, pieces))
+        record = Record("1", "POST", "u", (("x-api-key", secret),), None, 200, (), _stream(channel, pieces))
         redacted = redactor.record(record).response_body or b""
-        assert _joined(build, redacted) == f"it is {redactor.mark(secret)}.", pieces
+        assert _joined(channel, redacted) == f"it is {redactor.mark(secret)}.", pieces
 
 
 # --- other framings ---------------------------------------------------------------------------------------------------
@@ -321,7 +239,7 @@ SECRET = "sk-ant-api03-Zx81mQv7LtPw29KdRs64HbYc0NfJe35GuAoIq7"
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut off"])
 def test_elements_of_an_array(step: int, cut: bool) -> None:
     said = f"The key is {SECRET}, keep it. 鍵 " + "x" * 40
-    pieces = [said[start : start + step] for start in range(0, len(said), step)]
+    pieces = list(in_pieces(said, step))
     body = array(*(reply([{"text": piece}]) for piece in pieces))
     body = body[:-30] if cut else body
     url = "/v1beta/models/gemini-2.5-pro:streamGenerateContent"
@@ -354,7 +272,7 @@ def _deltas(count: int) -> Iterator[object]:
 
 
 def _indexes(count: int) -> Iterator[object]:
-    yield from (_chat("content")(KEY), _chat("content")(" "))
+    yield from (_event("content", KEY), _event("content", " "))
     for number in range(3 * count):
         yield {"choices": [{"index": number // 3, "delta": {"content": f"{number}"}}]}
 
