@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.tables import rows, tables
 from wirelint.capture.format import encode
 from wirelint.capture.readers import Problem, open_source, read
 from wirelint.capture.record import Record
 from wirelint.model import End, Timing
 
+TABLES = tables(__file__)
 BODY = 'data: {"t":"é😀"}\n\n'.encode()
 
 
@@ -33,35 +32,13 @@ def _lines(count: int) -> bytes:
 
 # --- lines -----------------------------------------------------------------------------------------------------------
 
-LINES: dict[str, tuple[bytes, list[str], list[str]]] = {
-    "ours": (_lines(2), ["0", "1"], []),
-    "blank lines and a BOM": (b"\xef\xbb\xbf\n\r\n" + _lines(1) + b"\n \n" + _lines(1) + b"\n", ["0", "0"], []),
-    "no line feed at the end": (_lines(2)[:-1], ["0", "1"], []),
-    "torn": (_lines(3)[:-30], ["0", "1"], ["line 3: cut off (the other 2 were read)"]),
-    "corrupt in the middle": (_lines(1) + b"{oops\n" + _lines(1), ["0", "0"], ["line 2: broken JSON"]),
-    "corrupt at the beginning": (b'{"id": oops}\n' + _lines(2), ["0", "1"], ["line 1: broken JSON"]),
-    "many corrupt": (b"{oops}\n" * 3 + _lines(1), ["0"], ["and 2 more like it"]),
-    "not a record": (_lines(1) + b'{"a":1}\n', ["0"], ["line 2: neither `request` nor `response`"]),
-    "a URL that is none": (
-        _lines(1) + b'{"request":{"url":"http://[h/"}}\n',
-        ["0"],
-        ["line 2: its URL cannot be read: Invalid IPv6 URL (the other 1 were read)"],
-    ),
-    "a later format": (_lines(1) + b'{"format":7,"request":{}}\n', ["0"], ["upgrade wirelint"]),
-    "one record over several lines": (json.dumps({"id": "p", "request": {"body": {}}}, indent=2).encode(), ["p"], []),
-    "an array": (
-        b'[{"id":"a","request":{}},\n{"id":"b","response":{}}, 5]',
-        ["a", "b"],
-        ["record 3: not a JSON object"],
-    ),
-    "without an id": (b'\n{"request":{}}', ["FILE:2"], []),
-}
 
-
-@pytest.mark.parametrize(("data", "ids", "problems"), LINES.values(), ids=LINES)
-def test_lines(tmp_path: Path, data: bytes, ids: list[str], problems: list[str]) -> None:
+@rows(TABLES["lines"])
+def test_lines(text: str, ids: list[str], problems: list[str], tmp_path: Path) -> None:
+    """`%0%` and `%1%` stand for the lines of records."""
     path = tmp_path / "x"
-    path.write_bytes(data)
+    one, two = _lines(2).decode().splitlines()
+    path.write_text(text.replace("%0%", one).replace("%1%", two), "utf-8", newline="")
     records, found = _split(path)
     assert [record.id.replace(str(path), "FILE") for record in records] == ids
     assert len(found) == len(problems)
@@ -93,24 +70,11 @@ def test_lines_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- sources ---------------------------------------------------------------------------------------------------------
 
-UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "missing": (lambda path: None, "no such file or folder"),
-    "empty": (lambda path: path.write_bytes(b""), "nothing in it"),
-    "blank": (lambda path: path.write_bytes(b"\n \n"), "nothing in it"),
-    "text": (lambda path: path.write_bytes(b"hello\n"), "not a capture of a known format"),
-    "gzip": (lambda path: path.write_bytes(gzip.compress(_lines(1))), "not a capture of a known format"),
-    "empty folder": (lambda path: path.mkdir(), "no captures in this folder"),
-    "other JSON": (lambda path: path.write_bytes(b'{"a":1}\n{"b":2}\n'), "neither `request` nor `response`"),
-    "HAR without entries": (lambda path: path.write_bytes(b'{"log": {}}'), "HAR without entries"),
-    "broken JSON": (lambda path: path.write_bytes(b'{\n"request": {'), "broken JSON"),
-    "garbage flows": (lambda path: path.write_bytes(b"12:hello"), "cut off or corrupt"),
-    "absurd length": (lambda path: path.write_bytes(b"999999999999:x"), "cut off or corrupt"),
-}
 
-
-@pytest.mark.parametrize(("make", "message"), UNREADABLE.values(), ids=UNREADABLE)
-def test_what_cannot_be_read(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
-    make(tmp_path / "x")
+@rows(TABLES["unreadable"])
+def test_what_cannot_be_read(text: str | None, message: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "x").write_bytes(text.encode("utf-8", "surrogateescape"))
     records, (problem,) = _split(tmp_path / "x")
     assert not records
     assert problem.fatal
@@ -120,6 +84,8 @@ def test_what_cannot_be_read(tmp_path: Path, make: Callable[[Path], object], mes
 
 def test_a_folder(tmp_path: Path) -> None:
     """Every capture below it, in order, each exchange once; anything else is passed by."""
+    (problem,) = read([tmp_path])
+    assert "no captures in this folder" in str(problem)
     har = {"log": {"entries": [{"request": {"method": "GET", "url": "h"}, "response": {"status": 200}}]}}
     for name, data in {
         "b/exchanges.jsonl": _lines(1),
@@ -172,52 +138,23 @@ def _har(tmp_path: Path, *entries: object, creator: str = "WebInspector") -> lis
     return records
 
 
-EVENTS = [{"name": "Content-Type", "value": "text/event-stream"}]
-UTF8 = [{"name": "Content-Type", "value": "text/plain; charset=utf-8"}]
-ENDED = [*EVENTS, {"name": "x-wirelint-end", "value": "client-left"}]
+EVENTS = TABLES["headers"]["events"]
 LATIN = BODY.decode("latin-1")
 
-CONTENTS: dict[str, tuple[str, object, object, bytes | None]] = {
-    "text": ("Firefox", {"text": BODY.decode()}, EVENTS, BODY),
-    "base64": ("WebInspector", {"text": base64.b64encode(b"\xff\0").decode(), "encoding": "base64"}, [], b"\xff\0"),
-    "bad base64": ("WebInspector", {"text": "?", "encoding": "base64"}, [], b""),
-    "missing": ("WebInspector", {"size": 5}, EVENTS, None),
-    "no content": ("Firefox", None, EVENTS, None),
-    "empty": ("Firefox", {"text": ""}, EVENTS, b""),
-    "Latin-1 of mitmproxy": ("mitmproxy", {"text": LATIN}, EVENTS, BODY),
-    "Latin-1 of mitmproxy, cut": ("mitmproxy", {"text": LATIN[:-7]}, EVENTS, BODY[:-7]),
-    "Latin-1 of others": ("Firefox", {"text": LATIN}, EVENTS, LATIN.encode()),
-    "a declared charset": ("mitmproxy", {"text": LATIN}, UTF8, LATIN.encode()),
-    "really Latin-1": ("mitmproxy", {"text": "é!"}, EVENTS, "é!".encode()),
-    "more than Latin-1": ("mitmproxy", {"text": "Ω"}, EVENTS, "Ω".encode()),
-    "lost by mitmproxy": ("mitmproxy", {"text": ""}, EVENTS, None),
-    "empty, by our addon": ("mitmproxy", {"text": ""}, ENDED, b""),
-}  # fmt: skip
 
-
-@pytest.mark.parametrize(("creator", "content", "headers", "body"), CONTENTS.values(), ids=CONTENTS)
-def test_har_bodies(tmp_path: Path, creator: str, content: object, headers: object, body: bytes | None) -> None:
-    (record,) = _har(tmp_path, _entry(content, headers), creator=creator)
-    assert record.response_body == body
+@rows(TABLES["contents"])
+def test_har_bodies(creator: str, content: object, headers: str, body: str | None, tmp_path: Path) -> None:
+    (record,) = _har(tmp_path, _entry(content, TABLES["headers"][headers]), creator=creator)
+    assert record.response_body == (None if body is None else body.encode("utf-8", "surrogateescape"))
     assert record.request_body == '{"a":"é"}'.encode()
     assert record.request_headers == ()
 
 
-HAR_ENDS: list[tuple[object, object, object, End, int | None]] = [
-    ([], 200, None, "unknown", 200),
-    (ENDED, 200, None, "client-left", 200),
-    ([{"name": "X-Wirelint-End", "value": "nonsense"}], 200, None, "unknown", 200),
-    ([], 0, None, "unknown", None),
-    ([], 0, "net::ERR_CONNECTION_RESET", "upstream-died", None),
-    ([], 0, "Client disconnected.", "client-left", None),
-]
-
-
-@pytest.mark.parametrize(("headers", "status", "error", "end", "read_status"), HAR_ENDS)
+@rows(TABLES["har_ends"])
 def test_har_ends(
-    tmp_path: Path, headers: object, status: object, error: object, end: End, read_status: int | None
+    headers: str, status: object, error: object, end: End, read_status: int | None, tmp_path: Path
 ) -> None:
-    entry = _entry({"text": "x"}, headers, status)
+    entry = _entry({"text": "x"}, TABLES["headers"][headers], status)
     entry["response"]["_error"] = error  # type: ignore[index]
     (record,) = _har(tmp_path, entry)
     assert (record.end, record.status, record.error) == (end, read_status, error)
