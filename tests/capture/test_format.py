@@ -116,19 +116,9 @@ def test_headers(value: Json, expected: Headers) -> None:
     assert decode({"request": {"headers": value}}, "s", "line 1").request_headers == tuple(map(tuple, expected))
 
 
-@pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [
-        ([[1, 2], [3.5, 4]], ((1.0, 2), (3.5, 4))),
-        ([], ()),
-        (None, ()),
-        ([[1, 2], [3]], ()),
-        ([["a", 1]], ()),
-        ([[1, -1]], ()),
-    ],
-)
-def test_chunks(chunks: Json, expected: tuple[tuple[float, int], ...]) -> None:
-    assert decode({"response": {"chunks": chunks}}, "s", "line 1").chunks == expected
+@rows(TABLES["chunks"])
+def test_chunks(chunks: Json, expected: list[tuple[float, int]]) -> None:
+    assert decode({"response": {"chunks": chunks}}, "s", "line 1").chunks == tuple(map(tuple, expected))
 
 
 @rows(TABLES["problems"])

@@ -24,6 +24,7 @@ from tests.cli.test_check import CLEAN, CUT, write
 from tests.command import Ran, Wirelint
 from tests.live.harness import Peer, Upstream, free_port
 from tests.selection import sampled
+from tests.tables import tables
 from wirelint.capture import storage
 from wirelint.capture.readers import Problem, captures_below, read
 
@@ -191,23 +192,8 @@ def test_an_upload_appears_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monkey
 
 # --- failures ---------------------------------------------------------------------------------------------------------
 
-FAILURES = {
-    "no such bucket": ("s3://nobody/run.jsonl", {}, "no such file, folder or bucket (check the URL)"),
-    "no such file": ("s3://traffic/none.jsonl", {}, "no such file, folder or bucket (check the URL)"),
-    "no captures": ("s3://traffic/team/run/.hidden", {}, None),
-    "no credentials": (
-        "s3://traffic/team/run",
-        {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
-        "no credentials",
-    ),
-    "unreachable": (
-        "s3://traffic/team/run",
-        {"AWS_ENDPOINT_URL": "http://127.0.0.1:{port}", "AWS_MAX_ATTEMPTS": "1"},
-        "cannot be reached",
-    ),
-    "unknown scheme": ("floppy://a/b", {}, "unknown kind of storage (use s3://, gs://, az:// or"),
-    "no package for it": ("gs://traffic/run", {}, "gs:// cannot be used (Please install gcsfs"),
-}
+FAILURES = tables(__file__)["failures"]
+"""URL, environment, what is said of it (None: nothing)."""
 
 
 @pytest.mark.parametrize(

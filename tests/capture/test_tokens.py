@@ -11,7 +11,6 @@ import random
 import re
 import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.build import some
@@ -49,20 +48,7 @@ def made(kind: str) -> str:
 
 SECRETS = {name: made(kind) for name, kind in KINDS.items()}
 
-PLACES: dict[str, Callable[[str], str]] = {
-    "prose": lambda secret: f"Use the key {secret}, please.",
-    "end of a sentence": lambda secret: f"The key is {secret}",
-    "full stop": lambda secret: f"It is {secret}. Use it.",
-    "quoted": lambda secret: f'its value `{secret}` or "{secret}"',
-    "lines": lambda secret: f"first\n{secret}\nlast",
-    "code block": lambda secret: f"```python\nclient = Client('{secret}')\n```",
-    "yaml": lambda secret: f"service:\n  value: {secret}\n",
-    "environment": lambda secret: f"export SOMETHING={secret}\n",
-    "header quoted": lambda secret: f"curl -H 'X-Some-Header: {secret}' https://h.example",
-    "authorization": lambda secret: f"Authorization: Bearer {secret}",
-    "address": lambda secret: f"https://h.example/v1?q=a%20{secret}&b=1",
-    "other scripts": lambda secret: f"密钥{secret}。 مفتاح {secret}",
-}
+PLACES: dict[str, str] = TABLE["places"]
 
 
 def survives(secret: str, text: str) -> bool:
@@ -75,7 +61,7 @@ def survives(secret: str, text: str) -> bool:
 def test_no_credential_survives_anywhere(name: str) -> None:
     redactor, secret = Redactor(b"k"), SECRETS[name]
     for place in dict.fromkeys(("full stop", *rotated(list(PLACES), name, 3))):
-        text = PLACES[place](secret)
+        text = PLACES[place].replace("%s", secret)
         assert not harmless(text), place
         assert not survives(secret, redactor.text(text)), place
         plain = json.dumps({"messages": [{"role": "tool", "content": text}]}, ensure_ascii=False)
