@@ -6,25 +6,30 @@ from typing import Any
 
 import pytest
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, read, some
+from tests.build import Assistant, Call, Result, Talk, Turn, User, exchange, read, some
+from tests.tables import tables
 from wirelint.fix import Edit
 from wirelint.history.pairing import Pairing, orphans, pair, removals
 from wirelint.model import Json, Request
 
-ASK = User("Go.")
-OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
-OTHER = "call_Kp2ZtNv9QmXc4RbWs7LdHfYg"
+
+def turns_of(told: list[Any]) -> list[Turn]:
+    """Turns from a row: the ids of `calls` and of `results`, whose texts are r0, r1 and so on, or one `result`."""
+    turns: list[Turn] = []
+    for one in told:
+        match one:
+            case {"calls": ids}:
+                turns.append(Assistant(calls=tuple(Call(f"f{n}", {}, id_) for n, id_ in enumerate(ids))))
+            case {"results": ids}:
+                turns += [Result(id_, f"r{n}") for n, id_ in enumerate(ids)]
+            case {"result": [id_, text]}:
+                turns.append(Result(id_, text))
+            case _:
+                turns.append(User("Go."))
+    return turns
 
 
-def calls(*ids: str | None) -> Assistant:
-    return Assistant(calls=tuple(Call(f"f{n}", {}, id_) for n, id_ in enumerate(ids)))
-
-
-def results(*ids: str | None) -> list[Result]:
-    return [Result(id_, f"r{n}") for n, id_ in enumerate(ids)]
-
-
-def request(*turns: User | Assistant | Result, api: str = "openai.chat") -> Request:
+def request(turns: list[Turn], api: str) -> Request:
     return some(read(Talk(turns).record(api, False)).request)
 
 
@@ -34,64 +39,13 @@ def shape(pairing: Pairing) -> tuple[list[str | None], int, int]:
     return texts, len(pairing.orphans), len(pairing.repeats)
 
 
-CASES = {
-    "nothing": ([ASK], [], 0, 0),
-    "exact": ([ASK, calls("a", "b"), *results("a", "b")], ["r0", "r1"], 0, 0),
-    "out of order": ([ASK, calls("a", "b"), *results("b", "a")], ["r1", "r0"], 0, 0),
-    "one id, two calls": ([ASK, calls("a", "a"), *results("a", "a")], ["r0", "r1"], 0, 0),
-    "one id, two turns": ([ASK, calls("a"), Result("a", "x"), calls("a"), Result("a", "y")], ["x", "y"], 0, 0),
-    "the latest turn first": ([ASK, calls("a"), calls("a"), Result("a", "x")], [None, "x"], 0, 0),
-    "answered twice": ([ASK, calls("a"), *results("a", "a")], ["r0"], 0, 1),
-    "orphan": ([ASK, *results("a")], [], 1, 0),
-    "before its call": ([ASK, Result("a", "x"), calls("a")], ["x"], 0, 0),
-    "empty ids": ([ASK, calls("", ""), *results("", "")], ["r0", "r1"], 0, 0),
-    "mangled": ([ASK, calls("functions.f0:0"), *results("functionsf00")], ["r0"], 0, 0),
-    "mangled, in parallel": (
-        [ASK, calls("functions.f0:0", "functions.f1:1"), *results("functionsf11", "functionsf00")],
-        ["r1", "r0"],
-        0,
-        0,
-    ),
-    "an exact answer is not taken away": (
-        [ASK, calls("read:1x", "read_1x"), *results("read_1x", "read1x")],
-        ["r1", "r0"],
-        0,
-        0,
-    ),
-    "by place, undefined": ([ASK, calls(OPENAI, OTHER), *results("undefined", "undefined")], ["r0", "r1"], 0, 0),
-    "by place, of another kind": ([ASK, calls(OPENAI), *results("msg_0d12")], ["r0"], 0, 0),
-    "by place, a number": ([ASK, calls("functions.f0:7"), *results("0")], ["r0"], 0, 0),
-    "numbers on both sides": ([ASK, calls("1"), *results("2")], [None], 1, 0),
-    "by place, not as many": ([ASK, calls(OPENAI, OTHER), *results("undefined")], [None, None], 1, 0),
-    "strangers": ([ASK, calls(OPENAI), *results(OTHER)], [None], 1, 0),
-    "the nearest turn wins": (
-        [ASK, calls("functions.f0:0"), calls("functions.f0:0"), *results("functionsf00")],
-        [None, "r0"],
-        0,
-        0,
-    ),
-}
-
-
-FREE = {
-    # in an API that needs no ids
-    "in order": ([ASK, calls(None), *results(None)], ["r0"], 0, 0),
-    "an id on one side": ([ASK, calls(None), *results("adk-1")], ["r0"], 0, 0),
-    "an id on the other": ([ASK, calls("x1"), *results(None)], ["r0"], 0, 0),
-    "no call": ([ASK, *results(None)], [], 1, 0),
-    "in the next turn": ([ASK, calls(None), Result(None, "x"), ASK, calls(None), Result(None, "y")], ["x", "y"], 0, 0),
-    "one is left": ([ASK, calls(None), ASK, calls(None), Result(None, "y")], [None, "y"], 0, 0),
-    "altered": ([ASK, calls("functions.f0:0"), *results("functionsf00")], ["r0"], 0, 0),
-}
-
-
 @pytest.mark.parametrize(
-    ("api", "cases"),
-    [("openai.chat", CASES), ("anthropic.messages", CASES), ("google.generate_content", FREE)],
+    ("api", "table"), [("openai.chat", "cases"), ("anthropic.messages", "cases"), ("google.generate_content", "free")]
 )
-def test_results_are_paired_with_their_calls(api: str, cases: dict[str, Any]) -> None:
-    for name, (turns, *expected) in cases.items():
-        assert shape(pair(request(*turns, api=api))) == tuple(expected), name
+def test_results_are_paired_with_their_calls(api: str, table: str) -> None:
+    """`free`: what holds in an API that needs no ids."""
+    for name, (told, *expected) in tables(__file__)[table].items():
+        assert shape(pair(request(turns_of(told), api))) == tuple(expected), name
 
 
 def test_gemini_pairs_by_name_and_place() -> None:

@@ -18,36 +18,12 @@ def test_a_model_belongs_to_its_family(model: str, known: str | None, thinker: b
 
 
 PROMPTS = cases(REGISTRY.get("missing-generation-prompt"))["shared"]
-APPENDED: dict[str, tuple[str, str, str]] = {
-    # prompt, model, what is appended
-    "ChatML": (PROMPTS["chatml"], "Qwen/Qwen3-8B", "<|im_start|>assistant\n"),
-    "ChatML, no line feed": (PROMPTS["chatml"].rstrip(), "Qwen/Qwen3-8B", "\n<|im_start|>assistant\n"),
-    "Kimi": (PROMPTS["kimi"], "kimi-k2", "<|im_assistant|>assistant<|im_middle|>"),
-    "Llama 3": (PROMPTS["llama3"], "", "<|start_header_id|>assistant<|end_header_id|>\n\n"),
-    "Llama 4": (PROMPTS["llama4"], "", "<|header_start|>assistant<|header_end|>\n\n"),
-    "Gemma": (PROMPTS["gemma"], "", "<start_of_turn>model\n"),
-    "Gemma, no line feed": (PROMPTS["gemma"].rstrip(), "", "\n<start_of_turn>model\n"),
-    "Gemma 4": (PROMPTS["gemma4"], "", "<|turn>model\n"),
-    "DeepSeek": (PROMPTS["deepseek"], "", "<｜Assistant｜>"),
-    "GLM": (PROMPTS["glm"], "", "<|assistant|>"),
-    "GLM by its model": (PROMPTS["glm"].removeprefix("[gMASK]<sop>"), "zai-org/GLM-4.5", "<|assistant|>"),
-    "Phi 3": (PROMPTS["phi3"], "microsoft/Phi-3-mini", "<|assistant|>\n"),
-    "Phi 4": (PROMPTS["phi4"], "microsoft/phi-4", "<|im_start|>assistant<|im_sep|>"),
-    "Phi 4 mini": (PROMPTS["phi4 mini"], "microsoft/Phi-4-mini-instruct", "<|assistant|>"),
-    "Cohere": (PROMPTS["cohere"], "", "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"),
-    "harmony": (PROMPTS["harmony"], "", "<|start|>assistant"),
-    "Granite": (PROMPTS["granite"], "", "<|start_of_role|>assistant<|end_of_role|>"),
-    "MiniMax": (PROMPTS["minimax"], "", "]~b]ai\n"),
-    "Apertus": (PROMPTS["apertus"], "", "<|assistant_start|>"),
-    "Zephyr": (PROMPTS["zephyr"], "", "<|assistant|>\n"),
-    "Tulu": (PROMPTS["tulu"], "", "<|assistant|>\n"),
-    "Tulu, no line feed": (PROMPTS["tulu"].rstrip(), "", "\n<|assistant|>\n"),
-}
 
 
-@in_batches("name", APPENDED, ids=APPENDED)
-def test_what_is_appended(name: str) -> None:
-    prompt, model, text = APPENDED[name]
+@rows(TABLES["appended"])
+def test_what_is_appended(name: str, cut: str, model: str, text: str) -> None:
+    """`cut`: what the prompt of that name is without."""
+    prompt = PROMPTS[name].removeprefix(cut).removesuffix(cut)
     missing = some(missing_header(prompt, family(model)))
     assert missing.text == text
     assert missing_header(prompt + text, family(model)) is None
