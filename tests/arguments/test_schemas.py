@@ -39,27 +39,18 @@ def test_lenient_schemas(declared: dict[str, Any], value: Any, valid: bool) -> N
     assert schemas.accepts(tool(of(declared)), {"x": value}) is valid
 
 
+def nested(depth: int) -> dict[str, Any]:
+    return of(nested(depth - 1)) if depth else {}
+
+
 UNKNOWN: dict[str, Any] = {
-    "remote": of({"$ref": "https://schemas.test/x.json"}),
-    "remote, plain": of({"$ref": "http://127.0.0.1:9/x.json"}),
-    "a file": of({"$ref": "file:///etc/passwd"}),
-    "relative": of({"$ref": "other.json"}),
-    "relative to an id": {"$id": "https://schemas.test/a", **of({"$ref": "b"})},
-    "nowhere": of({"$ref": "#/$defs/x"}),
-    "no regular expression": of({"pattern": "(["}),
-    "no number": of({"minLength": "two"}),
-    "a list for properties": {"type": "object", "properties": ["x"]},
-    "a text for a schema": of("string"),
-    "too deep": None,
-    "too large": of({"enum": [f"value {n}" for n in range(20_000)]}),
+    **TABLES["unknown"],
+    "too deep": [nested(100)],
+    "too large": [of({"enum": [f"value {n}" for n in range(20_000)]})],
 }
-deep: dict[str, Any] = {}
-for _ in range(100):
-    deep = of(deep)
-UNKNOWN["too deep"] = deep
 
 
-@pytest.mark.parametrize("declared", UNKNOWN.values(), ids=UNKNOWN)
+@rows(UNKNOWN)
 def test_unknown_schemas(declared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         pytest.fail("the network was used")
@@ -121,17 +112,9 @@ def test_a_missing_parameter_is_not_coerced_away() -> None:
     assert compiled.coerced({"x": "1"}) is None
 
 
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        (schema(x="string", y="string"), ("x", "y")),
-        (None, ()),
-        ({"required": "x"}, ()),
-        ({"required": ["x", 1]}, ("x",)),
-    ],
-)
-def test_required(declared: Any, expected: tuple[str, ...]) -> None:
-    assert required(tool(declared)) == expected
+@rows(TABLES["required"])
+def test_required(declared: Any, expected: list[str]) -> None:
+    assert required(tool(declared)) == tuple(expected)
 
 
 WORDS = st.sampled_from([
@@ -161,13 +144,7 @@ TOOLS = ("bash", "Read", "get_weather", "list-files", "mcp__hub__find_issue", "c
 
 # the tool → names that mean it
 CERTAIN: dict[str, Any] = TABLES["certain"]
-LIKELY = {"shell.bash": "bash", "weather.get_weather": "get_weather", "fs/Read": "Read"}
-NONE = [
-    "index", "tool_index", "", " ", "\n", "functions", "functions.", "tool", "web_search", "bas", "bashful", "rebash",
-    "get_weather_forecast", "weather",
-    "mcp__other__find_issue", "mcp__hub__close_issue", "functions.web_search", "toolsbash", "toolbox.web.answer",
-    "multi_tool_use.parallel", "{}", "<|im_end|>", "x" * 10_000, "bash" * 1_000, "a" * 500, "mcp__" * 100, "<" * 500,
-]  # fmt: skip
+LONG = ["x" * 10_000, "bash" * 1_000, "a" * 500, "mcp__" * 100, "<" * 500]
 
 
 @pytest.mark.parametrize("name", CERTAIN)
@@ -179,28 +156,19 @@ def test_certain(name: str) -> None:
         assert found.why, written
 
 
-@pytest.mark.parametrize(("written", "meant"), LIKELY.items(), ids=LIKELY)
+@rows(TABLES["likely"])
 def test_likely(written: str, meant: str) -> None:
     found = some(match(written, TOOLS))
     assert (found.name, found.certain) == (meant, False)
 
 
-@in_batches("written", NONE, ids=lambda written: repr(written[:30]))
+@in_batches("written", [*TABLES["none"], *LONG], ids=lambda written: repr(written[:30]))
 def test_none(written: str) -> None:
     assert match(written, TOOLS) is None
 
 
-AMBIGUOUS = {
-    "two cases": ("READ", ("read", "Read")),
-    "two spellings": ("ReadFile", ("read_file", "read-file")),
-    "two servers": ("find", ("mcp__a__find", "mcp__b__find")),
-    "nothing declared": ("bash", ()),
-    "an empty name declared": ("bash", ("",)),
-}
-
-
-@pytest.mark.parametrize(("written", "declared"), AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_ambiguous(written: str, declared: tuple[str, ...]) -> None:
+@rows(TABLES["ambiguous"])
+def test_ambiguous(written: str, declared: list[str]) -> None:
     assert match(written, declared) is None
 
 

@@ -10,21 +10,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tests.tables import tables
 from wirelint.capture.record import Record
 
-MARKUP = (
-    "<tool_call>", "</tool_call>", "<|tool_call_end|>", "<|channel|>final<|message|>", "<|im_end|>", "[TOOL_CALLS]",
-    "<|tool_calls_section_begin|>", "functions.read_file:0", "call_", "toolu_", "```json\n", "```", "<parameter=city>",
-    '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "<function=get_weather>", "</function>", "<invoke name=",
-    '"x">', "</invoke>", "Action: search\nAction Input: {}", "Observation: ", "data: ", "[DONE]", "\r", "\n\n",
-    "\x00", "\x1b[31m", "\u202e", "é☂👩‍🚀", "\\", '"', "'", "{", "}", "[", "]", "<", ">", "&lt;", "\u2028",
-)  # fmt: skip
+TABLES = tables(__file__)
+MARKUP: list[str] = TABLES["markup"]
 PIECES = (*MARKUP, "<think>", "</think>", "\ud800", "\ufeff")
 """Strings at which something may begin or end, or that a careless reader trips over."""
-_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1 << 70, 1e308, "", " ", "x", [], {}, [None], [[]], {"": None}, "null", "{}"),
-    *("stop", "tool_calls", "tool_use", "length", "assistant", "tool", "text", {"type": "text"}, [{"type": "text"}]),
-)
+_VALUES: list[Any] = TABLES["values"]
 _EVENT = re.compile(rb"(?:\r\n\r\n|\n\n|\r\r|(?<=\})\n)")
 
 Change = Callable[[random.Random, bytes], bytes]

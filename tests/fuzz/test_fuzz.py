@@ -17,6 +17,7 @@ from tests.fuzz.contracts import violations
 from tests.fuzz.mutate import mutated
 from tests.fuzz.shapes import Shape
 from tests.selection import rotated, sampled
+from tests.tables import tables
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.wire.sse import EventStream
@@ -103,21 +104,7 @@ _ONE_CALL = 400_000
 """Steps of one call, some 40 ms."""
 _ONE_DELTA = 600
 """Steps for each delta of a character, on the average."""
-DEAR = {
-    "many short calls": "<function_calls>" + "z()\n" * 40,
-    "calls without an end": "<function_calls>" + "z()" * 40_000,
-    "short arguments": "<|python_start|>[x(" + "y=1, " * 40,
-    "empty arguments": "<function_calls>look(" + "," * 100_000,
-    "arguments of two strings": "<function_calls>look(" + '"a" "b",' * 12_500,
-    "bare values": "<|tool_call>call:x{" + "a:1," * 40,
-    "one call of bare values": "<|tool_call>call:look{" + "a:1," * 25_000,
-    "damaged json": "look\n{" + "'q': 1, " * 12_500,
-    "calls of a section": "a <tool_call_begin>functions.x:0<tool_call_arg>{",
-    "recipients": ">>>   look   \r\n",
-    "lines of a fence": "   look\r\n   ```\r\n   tool_call(",
-    "lines of a list": "- a\n",
-    "envelopes": '{"name": "x", "arguments":\n',
-}
+DEAR = {name: head + unit * count for name, (head, unit, count) in tables(__file__)["dear"].items()}
 
 
 @pytest.mark.parametrize("name", sampled(list(DEAR), 4))

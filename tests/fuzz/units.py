@@ -7,27 +7,13 @@ import functools
 import re
 
 from tests.dialects.writers import SOUP
+from tests.tables import tables
 from wirelint.dialects.openers import Anchor, Either, Name, Opener, Run
 from wirelint.dialects.scan import FAMILIES
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.thinking import SENTENCE_HEADS, TAG_TABLES
 
-# fmt: off
-_MARKS = (
-    *"<>[]{}()\"'`~|#*-_=+:;,.&\\/@!?$%^ \t\n\r01",
-    "\r\n", "\n\n", "\r\r", " \n", "\n ", "a\n", "\\n", "\\\"", "\\u003c", "&lt;", "&amp;", "\x00", "\u200b", "\u2028",
-    "漢", "😀", "```\n", "\n```\n", "```json\n", "`a`", "\n> ", "\n    ", "\n- ", "\n1. ", "**", "[a](", "</", "<!--",
-    "<![CDATA[", "<?", "<br>", "<div>", "data: ", "\n\ndata: {}\n\n", "event: ", "[DONE]", "1e", "1,", "20 results. ",
-    "3 of 4 ", "null,", "{}", "[],", '{"a":"', '[{"', '{"a":1}', "{'a': 'b'}, ", "a. ", "The file was read. ",
-    "I will look it up. ", "look(", 'look(q="a") ', "functions.look:0", "call_", "Action: look\n", "Observation: ",
-    "Thought: ", "Action Input: {", "User: ", "\nassistant\n", "analysis", "assistantfinal", "https://a.b/", "a@b.c ",
-    "sk-proj-aaaaaaaaaaaaaaaaaaaa ", "Bearer ", "password: ", "-----BEGIN ", "eyJhbGciOiJIUzI1NiJ9.",
-    "[{'type': 'text', 'text': '", '[{"type": "text", "text": "a"}] ', "<|", "|>", "<｜", "｜>", "[/", "]~b]",
-    '{"boat": "B-\1", "len_m": 4.\1, "open": true, "due": "2026-04-02"}\n', "- B-\1: 4.\1 m, open, due 2 April 2026\n",
-    '{"lock_\1_open": true}\n', "B-\1 is closed. ", "| B-\1 | 4.\1 m | April 4, 2026 | $4,\1.40 | 14:\1 |\n",
-    '"name": "look", ', '"arguments": "{', '{"name": "look", "arguments": {"q": "a"}}\n', '{"tool_calls": [',
-)
-# fmt: on
+_MARKS: list[str] = tables(__file__)["marks"]
 _BODY = '{"name": "look", "arguments": {"q": "a'
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, some
 from tests.rewrite.mending import SAFE, UNSAFE, head, mend
 from tests.selection import in_batches
+from tests.tables import rows, tables
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import INTERNAL, Engine
@@ -25,7 +26,6 @@ from wirelint.state.ledger import Ledger
 # Bodies are written by hand, with white space and spellings that no encoder would make again.
 
 GREEN = '{"model":"%s" ,"messages":[\n {"role":"user","content":"caf\\u00e9?"},\n %s ], "temperature": 1.50}'
-CLAUDE = '{"model":"%s", "max_tokens":9e2 ,"messages":[ {"role":"user","content":"Go."} , %s ] }'
 
 
 def called(id_: str, name: str = "dig", arguments: str = "{}") -> str:
@@ -41,21 +41,8 @@ def told(id_: str, text: str = "a root") -> str:
     return f'{{"content":"{text}","tool_call_id":"{id_}" ,"role":"tool"}}'
 
 
-def use(id_: str, name: str = "dig") -> str:
-    return f'{{"role":"assistant", "content":[{{"type":"tool_use","id":"{id_}","name":"{name}","input":{{ }} }}]}}'
-
-
-def used(*ids: str, more: str = "") -> str:
-    results = [f'{{"tool_use_id":"{id_}", "type":"tool_result","content":"a root"}}' for id_ in ids]
-    return f'{{"role":"user", "content":[{", ".join([*results, *([more] if more else [])])}]}}'
-
-
 def green(*messages: str, model: str = "acme-1") -> str:
     return GREEN % (model, ",\n ".join(messages))
-
-
-def claude(*messages: str, model: str = "claude-opus-5") -> str:
-    return CLAUDE % (model, ", ".join(messages))
 
 
 KIMI = "kimi-k2.5"
@@ -63,48 +50,9 @@ SAY = '{"role":"user", "content" : "And now?"}'
 OK = '{"role":"assistant","content":"Well."}'
 LONG = "call_" + "b4" * 40
 
-CASES: dict[str, tuple[str, str, str]] = {
-    # name: (what came, what goes out, the codes of the repairs)
-    "restored": (
-        green(turn(called("functionsdig0")), told("functionsdig0"), SAY),
-        green(turn(called("functions.dig:0")), told("functions.dig:0"), SAY),
-        "ID301",
-    ),
-    "restored from the result's id, on a call that lost its own": (
-        green(turn(called("").replace(', "id" : ""', "")), told("functionsdig0"), SAY),
-        green(turn(called("functions.dig:0").replace(', "id" : ', ',"id":')), told("functions.dig:0"), SAY),
-        "ID301",
-    ),
-    "not restored to the id of another call": (
-        green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
-        green(turn(called("functions.dig:0")), told("functions.dig:0"), turn(called("functionsdig0", arguments='{"n":1}'))),
-        "",
-    ),
-    "empty ids for claude": (
-        claude(use(""), used("")),
-        claude(use("toolu_cc2ae7d25d22a15ddc2e7b5e"), used("toolu_cc2ae7d25d22a15ddc2e7b5e")),
-        "ID302",
-    ),
-    "dropped": (green(told("gone"), turn(called("a1")), told("a1")), green(turn(called("a1")), told("a1")), "ID303"),
-    "nothing else is left": (f'{{"messages":[{told("gone")}]}}', f'{{"messages":[{told("gone")}]}}', ""),
-    "a message dropped with it, between two users": (
-        claude(used("toolu_9"), '{"role":"user","content":"Well?"}'), claude('{"role":"user","content":"Well?"}'), "ID303"
-    ),
-    "kept as text, between two answers": (
-        claude(OK, used("toolu_9"), OK, SAY),
-        claude(OK, '{"role":"user", "content":[{"type":"text","text":"a root"}]}', OK, SAY),
-        "ID303",
-    ),
-    "an empty text beside a call of claude": (
-        claude('{"role":"assistant","content":[{"type":"text","text":"[{\'type\': \'text\', \'text\': \'\'}]"}, '
-               '{"type":"tool_use","id":"t1","name":"dig","input":{}}]}', used("t1")),
-        claude('{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"dig","input":{}}]}', used("t1")),
-        "LK104",
-    ),
-}  # fmt: skip
 
-
-@pytest.mark.parametrize(("came", "wanted", "codes"), CASES.values(), ids=CASES.keys())
+# what came, what goes out, the codes of the repairs
+@rows(tables(__file__)["cases"])
 def test_a_request_is_repaired_and_keeps_its_spelling(came: str, wanted: str, codes: str) -> None:
     api = "anthropic.messages" if "max_tokens" in came else "openai.chat"
     made = mend(came.encode(), api)

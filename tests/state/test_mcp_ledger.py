@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.build import read, schema
+from tests.build import read
 from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note, post, result, text
-from tests.selection import in_batches
+from tests.tables import rows, tables
 from wirelint.model import Tool
 from wirelint.state.mcp_ledger import McpLedger, Passed
 
@@ -23,10 +23,6 @@ def wire(records: Iterable[Mapping[str, Any]], **bounds: int) -> McpLedger:
     for number, record in enumerate(records):
         made.record(read(record, number))
     return made
-
-
-def named(name: str, described: str = "Search the wiki.", parameters: Any = QUERY) -> Tool:
-    return Tool(name, "/tools/0", described, parameters)
 
 
 def facts(passed: Passed) -> tuple[str, str, bool | None, bool]:
@@ -51,26 +47,10 @@ def test_what_came_of_a_call(record: dict[str, Any], expected: Any) -> None:
     assert facts(passed) == expected
 
 
-SAME = {
-    "the name itself": (SEARCH, True),
-    "in another case": (named("Search"), True),
-    "the prefix of Claude Code": (named("mcp__wiki__search", "anything"), True),
-    "the server's name": (named("acme_wiki__search", "anything"), True),
-    "a part of the server's address": (named("intranet.search", "anything"), True),
-    "any prefix, the same description": (named("w-search"), True),
-    "any prefix, a description that was cut": (named("w/search", "Search the"), True),
-    "any prefix, another description": (named("web_search", "Search the web."), False),
-    "any prefix, no description": (named("web_search", ""), False),
-    "other parameters": (named("search", parameters=schema(url="string")), False),
-    "the prefix of a server, other parameters": (named("mcp__wiki__search", parameters=schema(url="string")), False),
-    "no schema": (named("search", parameters=None), True),
-    "an ending of a word": (named("research"), False),
-    "another name": (named("search_all"), False),
-}
-
-
-@in_batches(("tool", "same"), SAME.values(), ids=SAME)
-def test_whether_a_tool_is_the_server_s(tool: Tool, same: bool) -> None:
+# name, description, schema (or `QUERY`) of a tool that a model is offered, whether the server's `search` is meant
+@rows(tables(__file__)["same"])
+def test_whether_a_tool_is_the_server_s(name: str, described: str, parameters: Any, same: bool) -> None:
+    tool = Tool(name, "/tools/0", described, QUERY if parameters == "QUERY" else parameters)
     url = "http://intranet.test:8765/mcp"
     known = wire([introduced("acme-wiki", url=url), listed(SERVED, url=url), called("search", {}, "x", url=url)])
     assert bool(known.serving(tool.name, tool)) == same
