@@ -1,7 +1,7 @@
 """Which API a request belongs to, and what is read of its body: one table for all APIs.
 
-`recognition.json` and `requests.json` hold a case a row. `reads` has what differs from an empty request: parts as [kind,
-pointer, …], tools as [name, pointer, type, …].
+`recognition.json`, `requests.json` and `replies.json` hold a case a row. `reads` has what differs from an empty request:
+parts as [kind, pointer, …], tools as [name, pointer, type, …].
 """
 
 from __future__ import annotations
@@ -119,24 +119,10 @@ def test_a_session_passes_the_path_on(stream: bool) -> None:
     assert (session.request.model, session.request.stream) == ("claude-acme@1", True)
 
 
-REPLIES: dict[str, tuple[Any, str | None]] = {
-    "Cohere": ({"type": "message-start", "delta": {"message": {"role": "assistant"}}}, "cohere.chat"),
-    "Gemini": ({"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}, "google.generate_content"),
-    "Gemini, a refused prompt": ({"promptFeedback": {}, "responseId": "x"}, "google.generate_content"),
-    "Gemini, wrapped": (
-        {"response": {"candidates": [{"content": {"parts": []}}]}, "traceId": "t"}, "google.generate_content",
-    ),
-    "candidates of an election": ({"candidates": [{"name": "Ada"}]}, None),
-    "an error": ({"error": {"message": "no"}}, None),
-    "Responses": ({"type": "response.created", "response": {}}, "openai.responses"),
-    "a realtime session": ({"type": "response.created", "event_id": "event_1", "response": {}}, None),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("document", "name"), REPLIES.values(), ids=REPLIES)
-def test_a_reply_is_recognised_without_its_request(document: Any, name: str | None) -> None:
-    api = recognise_reply(document)
-    assert (api and api.name) == name
+@in_batches("row", cases("replies.json"))
+def test_a_reply_is_recognised_without_its_request(row: dict[str, Any]) -> None:
+    api = recognise_reply(row["body"])
+    assert (api and api.name) == row["api"]
 
 
 def test_candidates_of_several_prompts_have_their_own_places() -> None:

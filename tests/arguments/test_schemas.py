@@ -69,9 +69,6 @@ def test_no_tool_and_no_schema() -> None:
     assert schemas.accepts(tool(None), [1]) is None
 
 
-TEXT = {"type": "string"}
-FORMS = of({"anyOf": [schema(a="string"), schema(b="string")]})
-
 # (schema, arguments, violations as `place keyword: words`)
 
 

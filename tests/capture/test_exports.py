@@ -13,6 +13,7 @@ from mitmproxy.io import FlowReader
 from tests.build import REGISTRY
 from tests.command import Wirelint
 from tests.selection import rotated
+from tests.tables import rows, tables
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
@@ -23,6 +24,7 @@ from wirelint.model import Timing
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = REGISTRY.select([])
+TABLES = tables(__file__)
 KEY = "sk-ant-api03-Zq8vKx2LmTn4Rw6YpBdFhJcGs1Eu3Ao5Xi7Vk9Mt"
 JSON = (("content-type", "application/json"),)
 CHAT = "https://llm.example/v1/chat/completions?tier=a&tier=b"
@@ -135,19 +137,9 @@ def test_what_a_flow_says(captures: dict[str, Path], tmp_path: Path, wirelint: W
     assert all(flow.metadata["wirelint.findings"][0] in flow.comment for flow in flows)
 
 
-CHOICES: dict[str, tuple[list[str], list[str]]] = {
-    "an id": (["--id", "cut"], ["cut"]),
-    "ids, one of them cut short": (["--id", "silent", "--id", "bin"], ["silent", "binary"]),
-    "a rule": (["--with", "truncated-stream"], ["cut"]),
-    "a family of rules": (["--with", "ST6"], ["cut", "silent"]),
-    "how bad": (["--severity", "error"], ["cut", "silent"]),
-    "rules that run": (["--select", "silent-hang", "--severity", "info"], ["silent"]),
-}
-
-
-@pytest.mark.parametrize(("options", "ids"), CHOICES.values(), ids=CHOICES)
+@rows(TABLES["choices"])
 def test_choosing(
-    captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint, options: list[str], ids: list[str]
+    options: list[str], ids: list[str], captures: dict[str, Path], tmp_path: Path, wirelint: Wirelint
 ) -> None:
     out = tmp_path / "out"
     wirelint("export", captures["odd"], "-o", out, "--format", "jsonl", *options)
@@ -166,21 +158,14 @@ def test_nothing_secret_is_written(tmp_path: Path, wirelint: Wirelint) -> None:
     assert Redactor().record(leak).error != KEY
 
 
-WRONG: dict[str, tuple[list[str], str]] = {
-    "no suffix": (["-o", "out"], "unknown format"),
-    "nobody meant": (["-o", "out.har", "--id", "nobody"], "No exchange matches; nothing written"),
-    "there already": (["-o", "taken.har"], "is there already"),
-}
-
-
-@pytest.mark.parametrize(("options", "says"), WRONG.values(), ids=WRONG)
+@rows(TABLES["wrong"])
 def test_wrong_input(
+    options: list[str],
+    says: str,
     captures: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     wirelint: Wirelint,
-    options: list[str],
-    says: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken.har").touch()

@@ -17,6 +17,7 @@ from mitmproxy.addons.savehar import SaveHar
 from mitmproxy.test import taddons, tflow
 
 from tests.fakes import at_most
+from tests.tables import rows, tables
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.writers.flows import flow_bytes
@@ -76,22 +77,9 @@ def test_a_host_header_that_is_nonsense(tmp_path: Path) -> None:
     assert _one(tmp_path, flow).url == flow.request.url
 
 
-ENDS: list[tuple[str | None, bool, Any, End]] = [
-    (None, True, None, "complete"),
-    (None, False, None, "unknown"),
-    ("Client disconnected.", True, None, "client-left"),
-    ("HTTP/1 protocol error: peer closed connection", True, None, "upstream-died"),
-    ("Connection killed.", False, None, "client-left"),
-    ("Client disconnected.", True, "complete", "complete"),
-    (None, True, "unread", "unread"),
-    (None, True, "nonsense", "complete"),
-    (None, True, 5, "complete"),
-    ("stream reset by client (CANCEL)", True, None, "upstream-died"),
-]
-
-
-@pytest.mark.parametrize(("error", "answered", "said", "end"), ENDS)
-def test_ends(tmp_path: Path, error: str | None, answered: bool, said: Any, end: End) -> None:
+# the error, whether there is a response, `wirelint.end`, the end that is read
+@rows(tables(__file__)["ends"])
+def test_ends(error: str | None, answered: bool, said: Any, end: End, tmp_path: Path) -> None:
     flow = _flow(answered=answered)
     if error is not None:
         flow.error = mitm_flow.Error(error, timestamp=1003.0)

@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 
 from tests.build import Call, Talk, as_record, some
+from tests.tables import rows, tables
 from wirelint.capture.format import NAMES, beside_received, beside_sent, decode, encode, restored, schema
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
@@ -79,18 +80,9 @@ def test_fixes_are_readable() -> None:
     )
 
 
-BROKEN: dict[str, Any] = {
-    "no list": {"fixes": {"a": 1}},
-    "no objects": {"fixes": [1, "x", None]},
-    "no safety": {"fixes": [{"side": "request"}]},
-    "another side": {"fixes": [{"safety": "safe", "side": "both"}]},
-    "no message": {"forwarded": "x", "delivered": 3},
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_none_is_left_out(name: str) -> None:
-    record = decode({**json.loads(encode(RECORDS["neither"])), **BROKEN[name]}, "x", "line 1")
+@rows(tables(__file__)["broken"])
+def test_what_is_none_is_left_out(members: dict[str, Any]) -> None:
+    record = decode({**json.loads(encode(RECORDS["neither"])), **members}, "x", "line 1")
     assert (record.forwarded, record.delivered, record.fixes) == (None, None, ())
 
 

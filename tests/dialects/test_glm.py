@@ -18,7 +18,6 @@ LIST = Tool(
     "list_folder", "/tools/0", schema={"properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}}
 )
 LS = Tool("ls", "/tools/1", schema={"properties": {"path": {"type": "string"}}})
-PATH = "<arg_key>path</arg_key>\n<arg_value>.</arg_value>\n"
 
 
 @rows(TABLES["headless"])
@@ -55,14 +54,6 @@ def test_a_turn_is_not_settled_before_it_is_over(text: str) -> None:
             assert looked.open is not None
 
 
-OTHER_TURNS = {
-    "undeclared": '<|assistant|>summary\n{"path": "."}',
-    "keys-of-no-tool": '<|assistant|>list_folder\n{"colour": 1}',
-    "prose-after": '<|assistant|>list_folder\n{"path": "."} lists the folder',
-    "other-code": "<|assistant|>list_folder\n```python\nprint('x')\n```",
-}
-
-
-@pytest.mark.parametrize("text", OTHER_TURNS.values(), ids=OTHER_TURNS.keys())
+@rows(TABLES["other_turns"])
 def test_other_lines_behind_a_role_token_are_none(text: str) -> None:
     assert find(text, (LIST,)) == ()

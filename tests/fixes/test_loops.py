@@ -14,18 +14,16 @@ from tests.selection import sampled
 from wirelint.text.loops import MOST_MARKS
 
 TOOLS = {"look": schema(q="string")}
-UNITS = (
-    *(
-        "</think>",
-        "<think>",
-        "<",
-        "<tool_call>{",
-        '[TOOL_CALLS][{"name":',
-        "<|im_end|>",
-        "[ARGS]",
-        "&lt;tool_call&gt;{",
-    ),
-)
+UNITS = [
+    "</think>",
+    "<think>",
+    "<",
+    "<tool_call>{",
+    '[TOOL_CALLS][{"name":',
+    "<|im_end|>",
+    "[ARGS]",
+    "&lt;tool_call&gt;{",
+]
 CALL = '<tool_call>\n{"name": "look", "arguments": {"q": "ferry"}}\n</tool_call>\n'
 
 

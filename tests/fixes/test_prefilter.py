@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.build import APIS, REGISTRY, Talk, as_record, schema, some
 from tests.cuts import events_of
 from tests.fixes.drive import UNSAFE, open_session
+from tests.tables import tables
 from wirelint.capture.record import Record
 from wirelint.fixes.prefilter import Prefilter
 from wirelint.rewrite import ReplyStream
@@ -66,24 +67,13 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
 
 
 SEARCH = {"find": schema(place="string"), "read_note": schema(path="string")}
-MARKUP = (
-    '<tool_call>\n{"name": "find", "arguments": {"place": "Bodø"}}\n</tool_call>',
-    '<invoke name="find"><parameter name="place">Bodø</parameter></invoke>',
-    '[TOOL_CALLS][{"name": "find", "arguments": {"place": "Bodø"}}]',
-    "<find><place>Bodø</place></find>",
-    "<|im_end|>", "[INST]", "<think>So.</think>", "<tool_response>Bodø</tool_response>", "</s>", "<answer>", "</find>",
-)  # fmt: skip
-CODE = (
-    *("if (a < b && c <= d) ", "x[0] = y[i]; ", "List<String> l; ", '<div class="a">', "</div>", "<T>", "[1] ", "<<"),
-    *("[text](url) ", "cout << x;\n", " <- ", "`<b>` ", "\n```tsx\n", "\n```\n", "a<b", "Array<", "<", "[", "[[", "< "),
-    *("</b>", "</parameter></function>", "</", "a && b", "&amp;", "&", "&lt;b&gt;", "&lt;find&gt;", "think>", "king>"),
-    *(r"\frac{a}{b}", "\\", r"\n", r"\"a\"", r"\u003cfind\u003e", ">\\n{", "*p = &q;"),
-    *("[ ", "Promise<T[]>", "Well: ", "So.\n", "<json", "<function", "<response>", "[{", "]>", ">>", "find", "\n"),
-)
+TABLES = tables(__file__)
 
 
 @given(
-    parts=st.lists(st.one_of(st.sampled_from(CODE), st.sampled_from(MARKUP), st.text(max_size=4)), max_size=8),
+    parts=st.lists(
+        st.one_of(st.sampled_from(TABLES["code"]), st.sampled_from(TABLES["markup"]), st.text(max_size=4)), max_size=8
+    ),
     step=st.sampled_from((1, 2, 3, 4, 5, 7, 11, 40)),
     api=st.sampled_from(("openai.chat", "anthropic.messages")),
     model=st.sampled_from(("m", "qwen3", "kimi-k2", "deepseek-r1", "gpt-oss-20b")),

@@ -30,7 +30,7 @@ TOOLS = {
 WRITERS: dict[str, Any] = {**dict(JSON_WRITERS), **dict(TEXT_WRITERS)}
 NAMES = ("hermes_json", "kimi_k2", "kimi_invoke_arg", "anthropic_xml", "qwen3_coder_xml", "deepseek_v3_1")
 DIALECTS: dict[str, str] = {name: WRITERS[name]("find_ferry", {"harbour": "Bodø", "seats": 2}) for name in NAMES}
-HERMES, KIMI = DIALECTS["hermes_json"], DIALECTS["kimi_k2"]
+HERMES = DIALECTS["hermes_json"]
 FERRY = ("find_ferry", {"harbour": "Bodø", "seats": 2})
 
 

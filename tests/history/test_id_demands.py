@@ -75,14 +75,11 @@ def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: s
         taken.append(made)
 
 
-CHAT, MESSAGES = "openai.chat", "anthropic.messages"
-
-
 def context(
     model: str,
     ids: Sequence[str] = (),
     *,
-    api: str = CHAT,
+    api: str = "openai.chat",
     url: str = "",
     passed: Sequence[str] = (),
     taken: Sequence[str] = (),

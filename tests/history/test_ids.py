@@ -10,10 +10,6 @@ from wirelint.history.ids import is_placeholder, match, restore
 
 TABLES = tables(__file__)
 
-OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
-CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
-KIMI = "functions.read_map:3"
-
 
 @rows(TABLES["one_id_is_another_altered"])
 def test_one_id_is_another_altered(one: str, other: str, how: str, certainty: str) -> None:

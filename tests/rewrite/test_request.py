@@ -46,8 +46,6 @@ def green(*messages: str, model: str = "acme-1") -> str:
 
 
 KIMI = "kimi-k2.5"
-SAY = '{"role":"user", "content" : "And now?"}'
-OK = '{"role":"assistant","content":"Well."}'
 LONG = "call_" + "b4" * 40
 
 
