@@ -125,19 +125,8 @@ def test_a_secret_of_the_headers_is_found_everywhere(secret: str) -> None:
     """Secrets without any shape of their own, in errors that repeat them, escaped as the writer liked."""
     redactor = Redactor(b"k")
     body = json.dumps({"error": {"message": f"Incorrect API key provided: {secret}"}})
-    record = redactor.record(
-        Record(
-            "1",
-            "POST",
-            "https://h/",
-            (("x-api-key", secret),),
-            None,
-            401,
-            (("x-echo", secret),),
-            body.encode(),
-            error=secret,
-        )
-    )
+    keys, echo = (("x-api-key", secret),), (("x-echo", secret),)
+    record = redactor.record(Record("1", "POST", "https://h/", keys, None, 401, echo, body.encode(), error=secret))
     assert secret not in encode(record).decode()
     assert json.loads(record.response_body or b"")["error"]["message"].endswith(redactor.mark(secret))
     assert record.error == redactor.mark(secret)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.apis import talk_bedrock_converse as converse
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema, some
+from tests.build import REGISTRY, Call, Talk, User, schema, some, turns_of
 from tests.fixes import test_contract as contract
 from tests.fixes.drive import run
 from tests.selection import in_batches, is_complete, rotated
@@ -34,6 +34,7 @@ BLOCKS = tuple(api for api in CALLING if traits(api).arguments == "block")
 OBJECTS = tuple(api for api in CALLING if traits(api).arguments == "object")
 SSE = tuple(api for api in ALL if not api.startswith("ollama") and api != "bedrock.converse")
 
+TABLES = tables(__file__)
 RULES = {rule.name: rule for rule in REGISTRY.rules}
 
 ASK = (User("What is the weather in Oslo?"),)
@@ -169,19 +170,23 @@ GROUPS = {"ALL": ALL, "CALLING": CALLING, "TEXTS": TEXTS, "BLOCKS": BLOCKS, "OBJ
 }
 
 
+def _talk(said: dict[str, Any]) -> Talk:
+    calls = [Call(*call) for call in said.get("calls", ())]
+    history = turns_of(said["history"], {}) if "history" in said else ASK
+    return Talk(**{"tools": TOOLS, **said, "history": history, "calls": calls})
+
+
 def _fault(row: dict[str, Any]) -> Fault:
     """A row of the table. `apis`: names of APIs and of groups; those behind a minus are taken out again."""
     apis: list[str] = []
     for word in row["apis"].split():
         names = GROUPS.get(word.removeprefix("-"), (word.removeprefix("-"),))
         apis = [api for api in apis if api not in names] if word[0] == "-" else [*apis, *names]
-    said = {"tools": TOOLS, **row.pop("said")}
-    talk = Talk(ASK, **{**said, "calls": [Call(*call) for call in said.get("calls", ())]})
     change = CHANGES[row["change"]] if "change" in row else None
-    return Fault(**{"safety": None, **row, "talk": talk, "apis": apis, "change": change})
+    return Fault(**{"talk": _talk(row.pop("said")), "safety": None, **row, "apis": apis, "change": change})
 
 
-FAULTS = {name: _fault(row) for name, row in tables(__file__)["faults"].items()}
+FAULTS = {name: _fault(row) for name, row in TABLES["faults"].items()}
 for _name in ("equal values", "two values", "a comma too many", "a token behind the arguments"):
     FAULTS[f"{_name} in a stream of blocks"] = replace(FAULTS[_name], apis=BLOCKS, forms=(True,))
 
@@ -302,23 +307,7 @@ def test_raw_endpoints_show_native_markup(api: str, streamed: bool) -> None:
     assert not result.changed
 
 
-HISTORY = (
-    *ASK,
-    Assistant(calls=(Call("get_weather", WHERE, "Aa1Aa1Aa1"),)),
-    Result("Aa1Aa1Aa1", "rain, 4 °C"),
-)
-CLEAN = {
-    "a call": Talk(ASK, calls=TWO[:1], tools=TOOLS),
-    "parallel calls": Talk(ASK, calls=TWO, tools=TOOLS),
-    "words before a call": Talk(ASK, "I look it up.", calls=TWO[:1], reasoning="Oslo, then.", tools=TOOLS),
-    "an answer": Talk(HISTORY, "It rains in Oslo, 4 °C.", tools=TOOLS),
-    "an answer after a thought": Talk(HISTORY, "It rains, 4 °C.", reasoning="The tool says rain.", tools=TOOLS),
-    "cut by length": Talk(ASK, "It rains and", finish="length"),
-    "markup shown in a fence": Talk(ASK, f"A call is written so:\n```\n{MARKUP}\n```\nNow you.", tools=TOOLS),
-    "tags in words": Talk(ASK, "The tag `<think>` opens a thought."),
-}
-
-
+CLEAN = {name: _talk(said) for name, said in TABLES["clean"].items()}
 CLEAN_IN_EVERY_API = [
     pytest.param(talk, api, streamed, id=f"{name}-{api}-{'stream' if streamed else 'whole'}")
     for name, talk in CLEAN.items()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 from tests.build import Assistant, Call, Result, Talk, User, as_record, schema
 from tests.fuzz.units import units
@@ -66,29 +65,20 @@ def shapes() -> Iterator[Shape]:
 
 def record(api: str, place: Place, text: str, *, stream: bool, step: int) -> Record | None:
     """An exchange that has a text at a place of its reply or of its history; None where the API cannot say it."""
-    history: tuple[Assistant | User | Result, ...] = (User("Please go on."),)
-    first = "Well, here it is. " if place in ("arguments", "name", "id") else ""
-    talk = Talk(history, tools=TOOLS, step=step, text=first)
-    parsed = api in ("anthropic.messages", "google.generate_content")
-    match place:
-        case "text":
-            talk = Talk(history, text=text, tools=TOOLS, step=step)
-        case "reasoning":
-            talk = Talk(history, text="Well.", reasoning=text, tools=TOOLS, step=step)
-        case "arguments":
-            if parsed:
-                return None
-            talk = Talk(history, calls=[Call("look", text)], tools=TOOLS, step=step)
-        case "string":
-            arguments = json.dumps({"q": text}, ensure_ascii=False)
-            talk = Talk(history, calls=[Call("look", arguments)], tools=TOOLS, step=step)
-        case "name":
-            talk = Talk(history, calls=[Call(text, {"q": "a"})], tools=TOOLS, step=step)
-        case "id":
-            talk = Talk(history, calls=[Call("look", {"q": "a"}, id=text)], tools=TOOLS, step=step)
-        case "history":
-            talk = Talk((User("Go."), Assistant(text), User("Please go on.")), text="Yes.", tools=TOOLS)
-        case "result" | "told":
-            made, said = Call("look", {"q": "a"}), "Yes." if place == "result" else text[:8_000].replace("4", "7")
-            talk = Talk((User("Go."), Assistant("", (made,)), Result(made.id, text)), text=said, tools=TOOLS)
+    ask, go = User("Please go on."), User("Go.")
+    call = Call("look", {"q": "a"})
+    if place == "arguments" and api in ("anthropic.messages", "google.generate_content"):
+        return None
+    said: dict[Place, dict[str, Any]] = {
+        "text": {"text": text},
+        "reasoning": {"text": "Well.", "reasoning": text},
+        "arguments": {"calls": [Call("look", text)]},
+        "string": {"calls": [Call("look", {"q": text})]},
+        "name": {"text": "Well, here it is. ", "calls": [Call(text, {"q": "a"})]},
+        "id": {"text": "Well, here it is. ", "calls": [replace(call, id=text)]},
+        "history": {"history": (go, Assistant(text), ask), "text": "Yes."},
+        "result": {"history": (go, Assistant("", (call,)), Result(call.id, text)), "text": "Yes."},
+    }
+    said["told"] = {**said["result"], "text": text[:8_000].replace("4", "7")}
+    talk = Talk(**{"history": (ask,), "tools": TOOLS, "step": step, **said[place]})
     return as_record(talk.record(api, stream))

@@ -10,6 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, lint, read, schema
 from tests.build import Turn as Said
+from tests.tables import tables
 from wirelint.engine import Engine, in_order
 from wirelint.model import Exchange, Text
 from wirelint.rule import Finding, Rule, Severity
@@ -183,25 +184,7 @@ def test_findings_are_in_the_order_of_the_document() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_request_comes_before_the_reply_and_events_by_number(stream: bool) -> None:
     exchange = read(Talk((User("a"), CALM), text="Good.", tools={"b": schema()}).record("openai.chat", stream))
-    places: list[tuple[str, str | None, int | None]] = [
-        ("request", None, None),
-        ("request", "/model", None),
-        ("request", "/messages/0/content", None),
-        ("request", "/messages/1/content", None),
-        ("request", "/messages/10/content", None),
-        ("request", "/tools/0", None),
-        ("request", "/absent/2", None),
-        ("response", None, None),
-        ("response", "/choices/0/message/content", None),
-        ("response", "/choices/0/finish_reason", None),
-        ("response", "/choices/2", None),
-        ("response", "/choices/10", None),
-        ("response", "/choices/0/message/content", 2),
-        ("response", "/choices/0/message/content", 11),
-    ]
-    made = [
-        Finding("XX901", "x", "info", "high", "model", side, "so", pointer, event)  # type: ignore[arg-type]
-        for side, pointer, event in places
-    ]
+    places = tables(__file__)["places"]
+    made = [Finding("XX901", "x", "info", "high", "model", side, "so", *place) for side, *place in places]
     for shuffled in (made[::-1], made[5:] + made[:5]):
-        assert [(one.side, one.pointer, one.event) for one in in_order(shuffled, exchange)] == places
+        assert [[one.side, one.pointer, one.event] for one in in_order(shuffled, exchange)] == places
