@@ -13,8 +13,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.build import REGISTRY, checked, schema
+from tests.build import REGISTRY, checked
 from tests.live.harness import Peer, Upstream
+from tests.tables import rows, tables
 from wirelint.capture.offline import fix
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
@@ -23,17 +24,13 @@ from wirelint.fix import FixPolicy
 RULES = REGISTRY.select([])
 CHAT = "https://llm.example/v1/chat/completions"
 ASK = {"model": "acme-1", "messages": [{"role": "user", "content": "Höre zu: 😀"}]}
-TOOL = {"type": "function", "function": {"name": "find", "parameters": schema(what="string")}}
+TABLES = tables(__file__)
 
 
-def _answer(text: str = "Gern. 😀", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
-    said = {"role": "assistant", "content": text, **message}
-    choices = [{"index": 0, "message": said, "finish_reason": finish}]
+def _answer() -> dict[str, Any]:
+    said = {"role": "assistant", "content": "Gern. 😀"}
+    choices = [{"index": 0, "message": said, "finish_reason": "stop"}]
     return {"id": "c-1", "object": "chat.completion", "model": "acme-1", "choices": choices}
-
-
-def _call(arguments: str) -> dict[str, Any]:
-    return {"id": "call_Qw8", "type": "function", "function": {"name": "find", "arguments": arguments}}
 
 
 def _write(folder: Path, *lines: Any, name: str = "log") -> Path:
@@ -113,25 +110,8 @@ def test_a_cassette_in_yaml(tmp_path: Path) -> None:
     assert problems[0].startswith("interaction 3: broken YAML: ")
 
 
-BOMB = "\n".join((
-    "interactions:", "- request:", "    a: &a0 [x, x, x, x, x, x, x, x, x]",
-    *(f"    b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
-    "    body: *a8", "    method: POST", "  response: {}",
-))  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    {
-        "none": ("interactions: []\nversion: 1", "without interactions"),
-        "none in JSON": ('{"interactions": [], "version": 1}', "without interactions"),
-        "no request": ("interactions:\n- response: {}", "interaction 1: no `request` in it (nothing could be read)"),
-        "a bomb": (BOMB, "too large"),
-        "a circle": ("interactions:\n- request: {method: POST, body: &a [*a]}\n  response: {}", "too large"),
-        "cut off": ('interactions:\n- request: {body: "abc', "interaction 1: broken YAML"),
-    }.values(),
-)
-def test_cassettes_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> None:
+@rows(TABLES["unreadable"])
+def test_cassettes_that_cannot_be_read(text: str, says: str, tmp_path: Path) -> None:
     records, problems = _split(_write(tmp_path, text))
     assert not records
     assert says in problems[0]
@@ -216,43 +196,8 @@ def test_lhar(tmp_path: Path, answer: Any, wrapped: bool) -> None:
 # --- K2-Vendor-Verifier -----------------------------------------------------------------------------------------------
 
 
-def _result(response: Any, *, status: str = "success", **request: Any) -> dict[str, Any]:
-    body = {name: value for name, value in {**ASK, "tools": [TOOL], **request}.items() if value is not None}
-    return {
-        "data_index": 7,
-        "request": body,
-        "response": response,
-        "status": status,
-        "finish_reason": None,
-        "tool_calls_valid": None,
-        "last_run_at": "2026-01-31T09:45:00.5",
-        "duration_ms": 500,
-        "hash": "00",
-    }
-
-
-MARKUP = "<|tool_calls_section_begin|><|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{}"
-PROMPT = "x<|im_assistant|>assistant<|im_middle|>"
-RAW: dict[str, Any] = {"stream": True, "prompt": PROMPT, "messages": None, "tools": None}
-RESULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "fine": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": "x"}')])), []),
-    "schema": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": 5}')]), stream=True), ["schema-violation"]),
-    "the wrong reason": (
-        _result(_answer("", "stop", tool_calls=[_call('{"what": "x"}')])),
-        ["finish-reason-mismatch"],
-    ),
-    "a reason that the verifier made up": (
-        _result(_answer("", "stop", tool_calls=[_call('{"what": "x"}')]), stream=True), []),
-    "nothing in it": (_result(_answer("", "stop", tool_calls=None)), ["empty-response"]),
-    "nothing but the reasoning, which the verifier dropped": (
-        _result(_answer("", "stop", tool_calls=None), stream=True), []),
-    "markup in the text of a raw endpoint": (_result(_answer(MARKUP, "tool_calls", tool_calls=[_call("{}")]), **RAW), []),
-    "refused": (_result({"error": "Error code: 429 - {'error': {}}"}, status="failed"), []),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("line", "names"), RESULTS.values(), ids=RESULTS)
-def test_results_of_a_verifier(tmp_path: Path, line: dict[str, Any], names: list[str]) -> None:
+@rows(TABLES["results"])
+def test_results_of_a_verifier(line: dict[str, Any], names: list[str], tmp_path: Path) -> None:
     path = _write(tmp_path, line)
     (record,), problems = _split(path)
     assert not problems
@@ -399,7 +344,7 @@ def test_a_folder_of_them(tmp_path: Path) -> None:
     log.user("hello")
     log.model("m1", "Hello!", "end_turn")
     _write(tmp_path, *log.lines, name="a.txt")
-    _write(tmp_path, RESULTS["fine"][0], name="b.txt")
+    _write(tmp_path, TABLES["results"]["fine"][0], name="b.txt")
     _write(tmp_path, SESSION, _entry(ASK, _answer()), name="c.txt")
     _write(tmp_path, YAML, name="d.txt")
     _write(tmp_path, {"interactions": [_interaction({"body": "{}"})]}, name="e.txt")
@@ -411,7 +356,7 @@ def test_a_folder_of_them(tmp_path: Path) -> None:
 
 
 def test_they_are_not_repaired_in_place(tmp_path: Path) -> None:
-    path = _write(tmp_path, RESULTS["schema"][0])
+    path = _write(tmp_path, TABLES["results"]["schema"][0])
     (problem,) = fix(read([path]), RULES, FixPolicy("safe"))
     assert isinstance(problem, Problem)
     assert problem.fatal

@@ -43,7 +43,7 @@ WHERE = {"city": "Oslo"}
 MARKUP = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 
 Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
-REASONS = {"finish_reason", "stop_reason", "stopReason"}
+REASON_MEMBERS = {"finish_reason", "stop_reason", "stopReason"}
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ def _growing(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _empty_reason(number: int, value: dict[str, Any]) -> None:
-    for name in REASONS & value.keys():
+    for name in REASON_MEMBERS & value.keys():
         if isinstance(value[name], str):
             value[name] = None if number % 2 else ""
 
 
 def _no_reason(_: int, value: dict[str, Any]) -> None:
-    for name in REASONS:
+    for name in REASON_MEMBERS:
         value.pop(name, None)
 
 
