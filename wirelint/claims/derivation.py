@@ -298,9 +298,14 @@ def unit_of_key(key: str) -> Unit | None:
     """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR, `last_7_days_mb` in MB."""
     words = name_words(key)
     parts = [word for before, word in zip(("", *words), words, strict=False) if not before.isdigit()]
+    if words[-1:] == ["ms"] and not _SPEEDS.isdisjoint(words):
+        return unit_of("m/s")  # `gust_ms`
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
     pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
     return next((found for part in (*pairs, *units) if (found := (unit_of(part) or unit_of(part.upper())))), None)
+
+
+_SPEEDS = frozenset({"wind", "gust", "speed", "velocity"})
 
 
 def _amount(number: float, unit: Unit | None) -> Value:

@@ -429,8 +429,10 @@ class Turn:
         return frozenset((*before, *changed))
 
     @cached_property
-    def returned_numbers(self) -> list[Datum]:
-        return [datum for text in self.returned for datum in data(text)]
+    def latest_numbers(self) -> list[Datum]:
+        """The numbers of the turn's results, but for those of a call that was made again."""
+        latest = {(fact.able.tool.name, fact.arguments): fact.result.text for fact in self.good}
+        return [datum for text in latest.values() for datum in data(text)]
 
 
 def _changes(later: str, text: str) -> bool:

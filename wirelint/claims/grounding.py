@@ -141,7 +141,7 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     free = [
         one
         for one in said
-        if not derived_from(_rounded(one.value, prose.masked), pool)
+        if not any(derived_from(_rounded(value, prose.masked), pool) for value in _with_units_beside(one, said))
         and (not is_interval(one.value, results) or any(_is_other(one, mine) for mine in own))
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
@@ -173,6 +173,14 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         )
         return Contradiction(*one.sentence.span, against, *(SURE if sure else ()))
     return None
+
+
+def _with_units_beside(one: Stated, said: Sequence[Stated]) -> list[Value]:
+    """Return a value, and one without a unit in those of its sentence: "14 knots from the west, gusting 21"."""
+    if one.value.unit is not None:
+        return [one.value]
+    units = {other.value.unit for other in said if other.sentence == one.sentence}
+    return [one.value._replace(unit=unit) for unit in {None, *units}]
 
 
 def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], own: Sequence[Datum]) -> bool:
@@ -461,13 +469,15 @@ def _is_meant(one: Stated, datum: Datum) -> bool:
 
 def _has_key(one: Stated, datum: Datum) -> bool:
     """Return True if a sentence has a word of the key of a datum."""
-    keys = [word for word in name_words(datum.column) if len(word) > 2 and unit_of(word) is None]
+    keys = [word for word in name_words(datum.column) if len(word) > 2]
     return any(own.startswith(key) for key in keys for own in one.words)
 
 
 def _is_other(one: Stated, datum: Datum) -> bool:
     """Return True if a value is a datum but for a digit or zeros, and its sentence has the key: "gusts of 48 km/h"."""
-    return is_mistyped(one.value, datum.value) and (_has_key(one, datum) or _is_labelled(one, datum))
+    if not is_mistyped(one.value, datum.value) or unit_of(datum.column) is not None:
+        return False  # "for 30 days", of `days`
+    return _has_key(one, datum) or _is_labelled(one, datum)
 
 
 def _is_named(one: Stated, datum: Datum, text: str) -> bool:

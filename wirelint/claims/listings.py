@@ -84,11 +84,7 @@ def odd_number(turn: Turn, text: str, clauses: Sequence[Clause]) -> Contradictio
                 continue
             (one, value), own = odd[0], own_data(odd[0][0].row, text)
             elsewhere = [*turn.told, *(other for other in turn.results if other != text)]
-            if (
-                one.row.cells.get(key) is None
-                or derived_from(value, own)
-                or is_computed(value, [*own, *_ordered(turn)])
-            ):
+            if key not in one.row.cells or derived_from(value, own) or is_computed(value, [*own, *_ordered(turn)]):
                 continue
             if not is_said(value, one.text, elsewhere):
                 shown = one.text[value.start : value.end]

@@ -161,10 +161,11 @@ def _all_alike(prose: Prose, table: Sequence[Row]) -> Contradiction | None:
     """Return "all are open" if a row is closed, and "all eight were printed" if one failed."""
     for sentence in statements(prose):
         for line in _CLAUSE.findall(sentence.masked) if not sentence.masked.startswith("|") else ():
-            told = whole_numbers(line)
-            if not pattern_of("all").search(line) or any(number != len(table) for number in told):
+            every = pattern_of("all").search(line)
+            if every is None or pattern_of("except").search(line):
                 continue
-            if pattern_of("except").search(line):
+            told = whole_numbers(line)
+            if any(number != len(table) for number in (told if len(table) not in told else ())):
                 continue
             against = _opposite(line, table)
             named = not told and any(holds(line, name) for row in table for name in row.names)

@@ -377,8 +377,10 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
         DIGIT.search(text, run[-1][0][1], end) or any(CLOCK.fullmatch(name) for _, _, name in run[1:])
         for run, (_, end) in zip(runs, pieces, strict=True)
     )
-    head = text[part[0] : starts[0]].rpartition(":")[2]  # "On day 8 there are three:" gives nothing
-    if len({run[0][1].place for run in runs}) == len(runs) and not values(head):
+    head = values(text[part[0] : starts[0]].rpartition(":")[2])  # "On day 8 there are three:" gives nothing
+    rows = {run[0][1].place: run[0][1] for run in runs}
+    of_all = (all(value.readings[0] in row.cells.values() for row in rows.values()) for value in head)
+    if len(rows) == len(runs) and all(of_all):  # "after 20 games", which all of them have
         yield from zip(pieces, runs, strict=True) if all(told) else ()
 
 
