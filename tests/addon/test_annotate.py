@@ -11,6 +11,7 @@ from mitmproxy.test import tflow
 
 from tests.addon.build import result_of_record, with_model
 from tests.build import Call, Talk, chunk, schema, sse
+from tests.tables import pairs, tables
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Sent
@@ -89,18 +90,7 @@ def test_comment_and_marker(name: str) -> None:
     assert (flow.comment, flow.marked) == (comment, marker)
 
 
-FILTERS = {
-    "~meta xml-leak": True,
-    "~meta wirelint.findings": True,
-    "~meta wirelint.severity:.error": True,
-    "~meta wirelint.api:.openai": True,
-    "~comment xml-leak": True,
-    "~marked": True,
-    "~meta think-leak": False,
-}
-
-
-@pytest.mark.parametrize(("expression", "matches"), FILTERS.items())
+@pairs(tables(__file__)["filters"])
 def test_filters(expression: str, matches: bool) -> None:
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(with_findings(("xml-leak", "error"))))

@@ -15,6 +15,7 @@ from tests.addon.build import ended, inspecting
 from tests.addon.test_addon import CUT, RECORD
 from tests.addon.test_contentview import reopened, shown
 from tests.build import Assistant, Talk, User, schema
+from tests.tables import pairs, tables
 from wirelint.addon.addon import Inspector
 from wirelint.addon.ui import RuleName, flows_before
 from wirelint.capture.readers import read
@@ -81,26 +82,12 @@ def test_names_of_rules_are_completed(prompt: Prompt) -> None:
     assert "LK101" in kind.completion(None, RuleName, "LK")
 
 
-WRONG = {
-    "wirelint.explain": "wirelint.explain RULE: name a rule, such as xml-leak or LK101",
-    "wirelint.explain xml-lek": "unknown rule 'xml-lek'; did you mean xml-leak?",
-    "wirelint.fix '~comment nothing-like-it'": "none of these flows is an exchange of a supported API",
-    "wirelint.findings '~nonsense ('": "",
-    "wirelint.view @all /": "/: not the name of a file; give one, such as /report.html",
-    "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: the folder /no/such/folder does not exist",
-    "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange of a supported API",
-    "wirelint.case @focus /": "/: not the name of a file; give one, such as /case.jsonl",
-    "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",
-    "wirelint.case '~comment nothing-like-it' x": "Command requires one flow",
-}
-
-
-@pytest.mark.parametrize("line", WRONG)
-def test_wrong_arguments(prompt: Prompt, line: str) -> None:
+@pairs(tables(__file__)["wrong"])
+def test_wrong_arguments(line: str, says: str, prompt: Prompt) -> None:
     prompt.passes(RECORD)
     with pytest.raises(exceptions.CommandError) as raised:
         prompt(line)
-    assert str(raised.value).startswith(WRONG[line])
+    assert str(raised.value).startswith(says)
     assert "\n" not in str(raised.value)
 
 

@@ -17,6 +17,7 @@ from mitmproxy.test import taddons
 from tests.addon.build import CODERS, captured, flow_of, pass_head
 from tests.build import FORMS, Talk, User, as_record, some
 from tests.fakes import at_most
+from tests.tables import rows, tables
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 
@@ -114,23 +115,11 @@ def test_a_request_that_swells_passes_unread(inspector: Inspector, tmp_path: Pat
     assert "the request is larger than wirelint_max_body" in line["notes"][0]
 
 
-NOT_HELD: dict[str, tuple[dict[str, str], bool]] = {
-    "asked to stream": ({"content_type": "application/json"}, True),
-    "events all the same": ({"content_type": "text/event-stream"}, False),
-    "no type": ({"content_type": ""}, False),
-    "too long to be held": ({"content_type": "application/json", "content_length": "99999999"}, False),
-    "a length that is none": ({"content_type": "application/json", "content_length": "-1"}, False),
-}
-
-
-@pytest.mark.parametrize("name", NOT_HELD)
-def test_what_is_not_held(inspector: Inspector, name: str) -> None:
-    headers, stream = NOT_HELD[name]
+@rows(tables(__file__)["not_held"])
+def test_what_is_not_held(headers: dict[str, str], stream: bool, inspector: Inspector) -> None:
     flow = flow_of(QUIET.record("openai.chat", stream))
     response = http.Response.make(200, b"")
-    response.headers.clear()
-    for key, value in headers.items():
-        response.headers[key.replace("_", "-")] = value
+    response.headers = http.Headers([(name.encode(), value.encode()) for name, value in headers.items()])
     response.raw_content = None
     pass_head(inspector, flow, response)
     assert isinstance(response.stream, HttpReply)

@@ -10,9 +10,11 @@ import pytest
 from mitmproxy import exceptions
 
 from tests.addon.build import inspecting
+from tests.tables import rows, tables
 from wirelint.addon import options
 from wirelint.fix import SAFETIES
 
+TABLES = tables(__file__)
 DEFAULTS = {option.name: option.default for option in options.OPTIONS}
 
 
@@ -48,58 +50,12 @@ def test_selectors_and_folders(tmp_path: Path) -> None:
     assert read(rules=f" {tmp_path} ,").rules
 
 
-WRONG: dict[str, dict[str, str]] = {
-    "no number": {"max_body": "lots"},
-    "port 0": {"dashboard": "0"},
-    "a port too high": {"dashboard": "65536"},
-    "an address": {"dashboard": "0.0.0.0:80"},
-    "nothing for a size": {"max_body": ""},
-    "negative": {"max_body": "-1"},
-    "too small to hold anything": {"max_body": "100"},
-    "absurdly long": {"max_body": "9" * 400},
-    "not a switch": {"redact": "maybe"},
-    "nothing for a switch": {"redact": ""},
-    "unknown rule": {"select": "nosuch"},
-    "unknown rule among known ones": {"select": "ID301,xml-leek"},
-    "unknown rule to ignore": {"ignore": "nosuch"},
-    "no folder": {"rules": "/no/such/folder"},
-    "a file": {"captures": __file__},
-    "below a file": {"captures": f"{__file__}/sub/folder"},
-    "no way to repair": {"fix": "all"},
-    "nothing for a way to repair": {"fix": ""},
-    "unknown rule to repair": {"fixable": "xml-leek"},
-    "unknown rule to leave": {"unfixable": "ID301, nosuch"},
-    "no switch for the history": {"clean_history": "maybe"},
-    "no switch for the header": {"header": "2"},
-    "no time": {"hold": "soon"},
-    "no time at all": {"hold": "0"},
-    "far too long": {"hold": "9999"},
-    "no policy file": {"policy": "/no/such/policies.toml"},
-    "no number of flows": {"keep_flows": "many"},
-    "no flows": {"keep_flows": "0"},
-    "more flows than there are": {"keep_flows": "9" * 400},
-    "a policy file that is none": {"policy": __file__},
-}
-
-PERMITS: dict[str, tuple[dict[str, str], set[str]]] = {
-    "by default": ({}, set()),
-    "off": ({"fix": "off", "fixable": "ALL"}, set()),
-    "safe": ({"fix": "safe"}, {"LK101 safe", "ID301 safe"}),
-    "unsafe": ({"fix": "UNSAFE"}, {"LK101 safe", "ID301 safe", "LK101 unsafe", "ID301 unsafe"}),
-    "some": ({"fix": "unsafe", "fixable": "xml-leak"}, {"LK101 safe", "LK101 unsafe"}),
-    "all but some": ({"fix": "safe", "unfixable": "LK"}, {"ID301 safe"}),
-    "the longer one wins": ({"fix": "safe", "fixable": "xml-leak", "unfixable": "LK"}, {"LK101 safe"}),
-    "on a tie it stays": ({"fix": "safe", "fixable": "ID,LK", "unfixable": "LK"}, {"ID301 safe"}),
-}
-
-
-@pytest.mark.parametrize("name", PERMITS)
-def test_permits(name: str) -> None:
-    given, allowed = PERMITS[name]
+@rows(TABLES["permits"])
+def test_permits(given: dict[str, str], allowed: list[str]) -> None:
     permit = read(**given).rules.default.permit
     assert bool(permit) == (given.get("fix", "off") != "off")
     found = {f"{code} {safety}" for code in ("LK101", "ID301") for safety in SAFETIES if permit.allows(code, safety)}
-    assert found == allowed
+    assert found == set(allowed)
     assert permit.clean_history is True
 
 
@@ -119,11 +75,11 @@ def test_policies(tmp_path: Path) -> None:
         read(policy=str(path))
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_used_is_told_in_one_line(name: str) -> None:
-    (option, value), *_ = WRONG[name].items()
+@rows(TABLES["wrong"])
+def test_what_cannot_be_used_is_told_in_one_line(option: str, value: str) -> None:
+    value = value.replace("FILE", __file__).replace("NINES", "9" * 400)
     with pytest.raises(options.SettingError) as caught:
-        read(**WRONG[name])
+        read(**{option: value})
     message = str(caught.value)
     assert message.startswith(f"wirelint_{option}={value}: ")
     assert "\n" not in message

@@ -16,12 +16,14 @@ from tests.addon.build import inspecting, result_of_record, with_model
 from tests.addon.test_options import read
 from tests.build import Talk, User
 from tests.live.harness import wait_until
+from tests.tables import pairs, rows, tables
 from wirelint import lexicon
 from wirelint.addon import options, otlp
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
+TABLES = tables(__file__)
 METRICS = lexicon.load("telemetry")["metrics"]
 
 
@@ -46,22 +48,9 @@ def reply(**more: Any) -> dict[str, Any]:
     return {"id": "r1", "model": "m-1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}
 
 
-ERRORS: dict[str, tuple[Any, int, str | None]] = {
-    "none": (reply(), 200, None),
-    "code of OpenAI": ({"error": {"type": "invalid_request_error", "code": "model_not_found"}}, 404, "model_not_found"),
-    "type alone": ({"error": {"type": "rate_limit_error", "code": None}}, 429, "rate_limit_error"),
-    "number of a router": ({"error": {"message": "No credits", "code": 402}}, 402, "402"),
-    "status of Google": ({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}, 429, "RESOURCE_EXHAUSTED"),
-    "a sentence": ({"error": {"type": "the model of Ms. Doe is gone"}}, 500, "_OTHER"),
-    "a text": ({"error": "the model of Ms. Doe is gone"}, 404, "_OTHER"),
-    "no JSON object": ("<html>", 503, "503"),
-}
-
-
-@pytest.mark.parametrize("name", ERRORS)
-def test_an_error_type_is_a_word_of_few_values(name: str) -> None:
-    body, status, expected = ERRORS[name]
-    span = told(exchange(body, status=status))
+@rows(TABLES["errors"])
+def test_an_error_type_is_a_word_of_few_values(body: Any, status: int, expected: str | None) -> None:
+    span = told(exchange(body or reply(), status=status))
     assert span.attributes.get("error.type") == expected
     assert (span.error is None) == (expected is None)
     ((_, _, point),) = [one for one in span.measurements if one[0] == "gen_ai.client.inference.duration"]
@@ -77,40 +66,15 @@ def test_a_connection_that_ends_early_is_an_error(end: Any) -> None:
     assert span.error == "the connection was reset"
 
 
-PROVIDERS = {
-    OPENAI: "openai",
-    "https://x.openai.azure.com/openai/deployments/d/chat/completions": "azure.ai.openai",
-    "https://api.mistral.ai/v1/chat/completions": "mistral_ai",
-    "https://api.x.ai/v1/chat/completions": "x_ai",
-    "https://openrouter.ai/api/v1/chat/completions": "openrouter",
-    "http://127.0.0.1:8000/v1/chat/completions": "openai",
-    "https://llm.example.com/v1/chat/completions": "openai",
-}
+@pairs(TABLES["providers"])
+def test_a_provider_has_its_well_known_name(url: str, name: str) -> None:
+    assert told(exchange(reply(), url=url)).attributes["gen_ai.provider.name"] == name
 
 
-@pytest.mark.parametrize("url", PROVIDERS)
-def test_a_provider_has_its_well_known_name(url: str) -> None:
-    assert told(exchange(reply(), url=url)).attributes["gen_ai.provider.name"] == PROVIDERS[url]
-
-
-USAGES: dict[str, tuple[Any, tuple[int | None, int | None]]] = {
-    "OpenAI": ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}, (9, 4)),
-    "Anthropic counts cached input beside": (
-        {"input_tokens": 9, "output_tokens": 4, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 10},
-        (119, 4),
-    ),
-    "zero": ({"prompt_tokens": 0, "completion_tokens": 0}, (0, 0)),
-    "one side": ({"completion_tokens": 4}, (None, 4)),
-    "no counts": ({"prompt_tokens": "9", "completion_tokens": True}, (None, None)),
-    "more than the format has room for": ({"prompt_tokens": 10**30, "completion_tokens": -1}, (None, None)),
-}
-
-
-@pytest.mark.parametrize("name", USAGES)
-def test_tokens(name: str) -> None:
-    usage, expected = USAGES[name]
+@rows(TABLES["usages"])
+def test_tokens(usage: Any, expected: list[int | None]) -> None:
     span = told(exchange(reply(usage=usage)))
-    assert tuple(span.attributes.get(f"gen_ai.usage.{side}_tokens") for side in ("input", "output")) == expected
+    assert [span.attributes.get(f"gen_ai.usage.{side}_tokens") for side in ("input", "output")] == expected
     counted = [value for metric, value, _ in span.measurements if metric == "gen_ai.client.token.usage"]
     assert counted == [count for count in expected if count is not None]
 
@@ -151,21 +115,12 @@ def test_a_known_finding_is_neither_an_event_nor_counted() -> None:
     assert "wirelint.findings" not in [name for name, _, _ in again.measurements]
 
 
-URLS = {
-    "": "",
-    "http://127.0.0.1:4318/": "http://127.0.0.1:4318",
-    "https://c.example/otlp/v1/traces": "https://c.example/otlp",
-}
+@pairs(TABLES["urls"])
+def test_urls_of_collectors(given: str, url: str) -> None:
+    assert read(otlp=given).otlp == url
 
 
-@pytest.mark.parametrize("given", URLS)
-def test_urls_of_collectors(given: str) -> None:
-    assert read(otlp=given).otlp == URLS[given]
-
-
-@pytest.mark.parametrize(
-    "given", ["collector:4318", "http://", "http://h:99999", "ftp://h", "http://h/?a=b", "http://u:pw@h"]
-)
+@pytest.mark.parametrize("given", TABLES["no_urls"])
 def test_what_is_no_url_of_a_collector_is_told_in_one_line(given: str) -> None:
     with pytest.raises(
         options.SettingError, match=r"^wirelint_otlp=.*write one such as http://127\.0\.0\.1:4318"

@@ -16,6 +16,7 @@ from mitmproxy import http
 from tests.addon.build import CODERS, captured, flow_of, head_of, pass_head
 from tests.build import Talk, as_record, in_pieces, some
 from tests.cuts import events_of
+from tests.tables import rows, tables
 from wirelint.addon import streamed_reply as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
@@ -109,24 +110,9 @@ def text_of(body: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for document in documents for choice in document["choices"])
 
 
-HEADS: dict[str, tuple[dict[str, str], str, dict[str, str | None]]] = {
-    "a length": ({"content-length": "99"}, "HTTP/1.1", {"content-length": None, "transfer-encoding": "chunked"}),
-    "chunks": ({"transfer-encoding": "chunked"}, "HTTP/1.1", {"transfer-encoding": "chunked"}),
-    "the end of the connection": ({}, "HTTP/1.1", {"transfer-encoding": None}),
-    "a coding": ({"content-encoding": "gzip", "content-length": "9"}, "HTTP/1.1", {"content-encoding": None}),
-    "digests": ({"content-digest": "x", "content-length": "9"}, "HTTP/1.1", {"content-digest": None}),
-    "an old client": ({"content-length": "99"}, "HTTP/1.0", {"content-length": None, "transfer-encoding": None}),
-    "an old client, chunks": ({"transfer-encoding": "chunked"}, "HTTP/1.0", {"transfer-encoding": None}),
-    "HTTP/2": ({"content-length": "99"}, "HTTP/2.0", {"content-length": None, "transfer-encoding": None}),
-    "HTTP/2 for an old client": ({}, "HTTP/2.0 HTTP/1.1", {"transfer-encoding": "chunked"}),
-    "HTTP/2 client of HTTP/1": ({"content-length": "9"}, "HTTP/1.1 HTTP/2.0", {"transfer-encoding": None}),
-}
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_heads(inspector: Inspector, name: str) -> None:
+@rows(tables(__file__)["heads"])
+def test_heads(given: dict[str, str], versions: str, expected: dict[str, str | None], inspector: Inspector) -> None:
     """How long the body is, for a client of the second version, when the upstream speaks the first."""
-    given, versions, expected = HEADS[name]
     upstream, client = versions.split()[0], versions.split()[-1]
     flow = flow_of(record_of(QUIET))
     flow.request.http_version = client
