@@ -19,7 +19,6 @@ from tests.live.harness import free_port
 from tests.tables import pairs, rows, tables
 from wirelint.addon import proxy as runner
 from wirelint.addon import proxy as starting
-from wirelint.cli import main
 from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
@@ -45,15 +44,6 @@ def test_what_cannot_be_an_upstream(given: str, told: str) -> None:
     result = CliRunner().invoke(proxy, ["--upstream", given], standalone_mode=False)
     assert told in str(result.exception)
     assert "\n" not in str(result.exception)
-
-
-def test_missing_upstream_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.argv", ["wirelint", "proxy"])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    assert stopped.value.code == 2
-    cure = "give the API's address, as in --upstream https://api.openai.com"
-    assert capsys.readouterr().err == f"wirelint: --upstream URL is missing: {cure}\n"
 
 
 @rows(TABLES["calls"])

@@ -74,18 +74,6 @@ def test_the_header_of_a_request(wirelint: Wirelint, here: Path) -> None:
     assert wirelint("fix", "--diff", "both.jsonl").out.count("LK102") == 1
 
 
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (["--config", "none.toml"], "none.toml: No such file"),
-        (["--config", "none.toml", "--isolated"], "--isolated reads no configuration"),
-        (["--extend-select", "xml-leek"], "--extend-select: unknown rule 'xml-leek'; did you mean xml-leak?"),
-    ],
-)
-def test_wrong_options_are_one_line_and_2(wirelint: Wirelint, here: Path, args: list[str], says: str) -> None:
-    wirelint("check", *args, "both.jsonl").refuses(says)
-
-
 def test_a_wrong_file_is_one_line_and_2(wirelint: Wirelint, here: Path) -> None:
     (here / "wirelint.toml").write_text('selct = ["ST604"]\n', encoding="utf-8")
     for command in (["check"], ["fix", "--diff"], ["show"]):

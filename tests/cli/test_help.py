@@ -100,8 +100,3 @@ main()
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # the tests may ignore it
     )
     assert (done.returncode, done.stderr.strip()) in ((130, ""), (130, "wirelint: interrupted"))
-
-
-@pytest.mark.parametrize(("word", "cure"), [("chek", "did you mean check?"), ("xyz", "wirelint --help lists them")])
-def test_an_unknown_command_has_a_cure(wirelint: Wirelint, word: str, cure: str) -> None:
-    wirelint(word).refuses(f"no command {word}; {cure}\n")

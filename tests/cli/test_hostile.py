@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import json
 import re
@@ -16,6 +17,7 @@ import pytest
 
 from tests.build import Call, Result, Talk, User, as_record, schema
 from tests.fakes import Terminal
+from tests.tables import rows, tables
 from wirelint import DOCUMENTATION
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
@@ -78,72 +80,27 @@ def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch, *, terminal: bool
     return out.getvalue(), err.getvalue()
 
 
-def _json(text: str) -> None:
-    assert orjson.loads(text)
-
-
-def _lines(text: str) -> None:
-    assert [orjson.loads(line) for line in text.splitlines()]
-
-
-def _one_each(text: str) -> None:
-    assert all(line.startswith(("::", "/")) for line in text.splitlines())
-
-
-def _xml(text: str) -> None:
-    ElementTree.fromstring(text)
-
-
-def _some(text: str) -> None:
-    assert text.strip()
-
-
-def _anything(_: str) -> None:
-    """No output of its own, or none that has a form."""
-
-
-COMMANDS: dict[str, tuple[list[str], Callable[[str], None]]] = {
-    "check": (["check", "PATH"], _some),
-    "check concise": (["check", "PATH", "--output-format", "concise"], _one_each),
-    "check github": (["check", "PATH", "--output-format", "github"], _one_each),
-    "check gitlab": (["check", "PATH", "--output-format", "gitlab"], _json),
-    "check junit": (["check", "PATH", "--output-format", "junit"], _xml),
-    "check sarif": (["check", "PATH", "--output-format", "sarif"], _json),
-    "check json": (["check", "PATH", "--output-format", "json"], _json),
-    "check jsonl": (["check", "PATH", "--output-format", "jsonl"], _lines),
-    "check statistics": (["check", "PATH", "--statistics"], _some),
-    "show": (["show", "PATH", "id"], _some),
-    "show full": (["show", "PATH", "id", "--full", "--thinking"], _some),
-    "show list": (["show", "PATH"], _some),
-    "show wire": (["show", "PATH", "id", "--wire"], _some),
-    "show path": (["show", "PATH", "--path"], _some),
-    "show path json": (["show", "PATH", "--path", "--output-format", "json"], _json),
-    "show call": (["show", "PATH", "--call", HOSTILE.replace("\x00", "")], _anything),
-    "stats": (["stats", "PATH"], _some),
-    "stats json": (["stats", "PATH", "--output-format", "json"], _json),
-    "stats markdown": (["stats", "PATH", "--output-format", "markdown"], _some),
-    "stats svg": (["stats", "PATH", "--output-format", "svg"], _anything),
-    "compare": (["compare", "PATH", "PATH"], _anything),
-    "compare markdown": (["compare", "PATH", "PATH", "--output-format", "markdown"], _anything),
-    "fix diff": (["fix", "PATH", "--unsafe-fixes", "--diff"], _anything),
-    "fix statistics": (["fix", "PATH", "--unsafe-fixes", "--statistics"], _anything),
-    "report": (["report", "PATH", "-o", "OUT"], _anything),
-    "no such file": (["check", "PATHx"], _anything),
-    "no such exchange": (["show", "PATH", HOSTILE.replace("\x00", "")], _anything),
-    "no such option": (["check", f"--{HOSTILE}".replace("\x00", "")], _anything),
-    "no such command": ([HOSTILE.replace("\x00", "")], _anything),
-    "wrong upstream": (["proxy", "--upstream", f"ftp://{HOSTILE}".replace("\x00", "")], _anything),
+FORMS: dict[str, Callable[[str], object]] = {
+    "json": orjson.loads,
+    "lines": lambda text: [orjson.loads(line) for line in text.splitlines()],
+    "one each": lambda text: all(line.startswith(("::", "/")) for line in text.splitlines()),
+    "xml": lambda text: list(ElementTree.fromstring(text)),
+    "some": str.strip,
+    "anything": lambda _: True,
 }
+"""Readers of the forms of outputs, each of which gives something."""
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words, holds = COMMANDS[name]
-    arguments = [word.replace("PATH", str(capture)).replace("OUT", str(tmp_path / "report.html")) for word in words]
+@rows(tables(__file__)["commands"])
+def test_nothing_of_the_wire_acts(
+    words: list[str], form: str, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"PATH": str(capture), "OUT": str(tmp_path / "report.html"), "HOSTILE": HOSTILE.replace("\x00", "")}
+    arguments = [functools.reduce(lambda text, name: text.replace(name, given[name]), given, word) for word in words]
     out, err = run(arguments, monkeypatch)
     assert not _ANY.search(out + err), repr(_ANY.search(out + err))
     assert out or err
-    holds(out)
+    assert FORMS[form](out)
     monkeypatch.setattr("wirelint.cli.jobs._PATIENCE", 60.0)  # a bar moves the cursor
     drawn, told = run(arguments, monkeypatch, terminal=True)
     colours = re.compile(r"\x1b\[[0-9;]*m|" + LINK)
@@ -154,7 +111,7 @@ def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monk
 def test_a_capture_on_a_terminal_is_escaped(words: list[str], capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, _ = run([word.replace("PATH", str(capture)) for word in words], monkeypatch, terminal=True)
     assert not _ANY.search(out), repr(_ANY.search(out))
-    _lines(out)
+    assert FORMS["lines"](out)
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "github", "junit", "json", "jsonl", "sarif", "gitlab"])

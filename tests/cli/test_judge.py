@@ -103,11 +103,6 @@ def test_failures_are_one_line_and_change_nothing(
         assert ran.err == told + plain.err
 
 
-@pytest.mark.parametrize(("url", "says"), CASES["wrong"])
-def test_a_wrong_url_is_status_2(wirelint: Wirelint, capture: Path, url: str, says: str) -> None:
-    wirelint("check", capture, "--judge", url).refuses(says)
-
-
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     with serve(scenario={"reply": SCRIPT}) as server:

@@ -13,6 +13,7 @@ import pytest
 from tests.build import Call, Talk, User, schema
 from tests.cli.test_check import CLEAN, CUT, write
 from tests.command import Wirelint
+from tests.tables import rows, tables
 from wirelint.prices import price_table
 
 
@@ -39,17 +40,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_written(wirelint: Wirelint,
     assert "none.jsonl: no such file" in out.read_text(encoding="utf-8")
 
 
-REFUSED = {
-    "a folder": ("folder", "a folder; name a file"),
-    "in no folder": ("none/r.html", "make it first"),
-    "the capture itself": ("run.jsonl", "would be overwritten"),
-    "something that is no page": ("notes.txt", "not an HTML page"),
-    "standard output": ("-", "name one"),
-}
-
-
-@pytest.mark.parametrize(("out", "said"), REFUSED.values(), ids=REFUSED)
-def test_a_report_overwrites_no_other_file(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
+@rows(tables(__file__)["refused"])
+def test_a_report_overwrites_no_other_file(out: str, said: str, wirelint: Wirelint, tmp_path: Path) -> None:
     capture = write(tmp_path / "run.jsonl", CLEAN)
     (tmp_path / "folder").mkdir()
     (tmp_path / "notes.txt").write_text("mine")

@@ -17,6 +17,7 @@ from tests.build import Assistant, Talk, User
 from tests.cli.test_check import CUT, write
 from tests.command import Wirelint
 from tests.state.test_issues import mangled
+from tests.tables import rows, tables
 
 
 def turn(number: int, *, model: str = "acme-1", said: str = "Fine.") -> dict[str, Any]:
@@ -39,25 +40,15 @@ def test_conversations_are_listed(wirelint: Wirelint, tmp_path: Path) -> None:
     assert len(wirelint("show", path, "--full").out.splitlines()) == len(lines) + 7
 
 
-@pytest.mark.parametrize(
-    ("options", "ids"),
-    [
-        (["--model", "ACME-2"], {"acme-2-0"}),
-        (["--text", "lemons"], {"acme-1-1"}),
-        (["--text", "ask 0"], {"acme-1-1", "acme-2-0"}),
-        (["--rule", "ST"], {"cut"}),
-        (["--rule", "truncated-stream", "--model", "other"], set()),
-        (["--rule", "no-such"], None),
-    ],
-)
-def test_the_list_is_filtered(wirelint: Wirelint, tmp_path: Path, options: list[str], ids: set[str] | None) -> None:
+@rows(tables(__file__)["filters"])
+def test_the_list_is_filtered(options: list[str], ids: list[str], wirelint: Wirelint, tmp_path: Path) -> None:
     two = turn(1, said="Lemons."), turn(0, model="acme-2")
     path = write(tmp_path / "run.jsonl", *two, *two, {**CUT, "id": "cut"}, {**CUT, "id": "cut"})
     ran = wirelint("show", path, *options)
     if not ids:
         ran.refuses("")
         return
-    assert {id_ for id_ in ("acme-1-1", "acme-2-0", "cut") if f" {id_}" in ran.out} == ids
+    assert [id_ for id_ in ("acme-1-1", "acme-2-0", "cut") if f" {id_}" in ran.out] == ids
 
 
 def test_two_exchanges_are_compared(wirelint: Wirelint, tmp_path: Path) -> None:
@@ -102,10 +93,3 @@ def test_a_file_that_grows_is_checked_again(tmp_path: Path) -> None:
         assert "3 exchanges" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 1
-
-
-def test_watch_refuses_what_it_cannot_print(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write(tmp_path / "run.jsonl", CUT)
-    for more in (["--output-format", "sarif"], ["-o", str(tmp_path / "x")], ["--statistics"]):
-        wirelint("check", path, "--watch", *more).refuses("--watch prints findings as")
-    assert wirelint("check", tmp_path / "none.jsonl", "--watch").status == 2

@@ -20,6 +20,7 @@ import pytest
 from tests.build import Call, Talk, schema
 from tests.cli.test_check import CUT, write
 from tests.command import Wirelint, few_samples
+from tests.rules import mcp
 from tests.selection import sampled
 from wirelint.view import parquet
 
@@ -62,22 +63,12 @@ RECORDS = [
     {**_record("down", OTHER, DAY, _talk()), "response": {"status": 503, "body": '{"error": {"message": "no"}}'}},
     {"id": "shop", "request": {"url": "https://a'b%2F../..\\;é/cart", "body": {"a": "\ud83d"}}, "response": {"body": "{}"}},
 ]  # fmt: skip
+ANSWER = mcp.text("no", is_error=True)
 MCP = {
+    **mcp.called("tide", {}, ANSWER, 1, url="https://tools.example/mcp", headers={"content-type": "application/json"}),
     "id": "tool",
-    "request": {
-        "url": "https://tools.example/mcp",
-        "headers": {"content-type": "application/json"},
-        "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tide", "arguments": {}}},
-    },
-    "response": {
-        "status": 200,
-        "headers": {"content-type": "application/json"},
-        "body": {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "no"}], "isError": True}},
-    },
     "timing": {"started": DAY, "duration_ms": 40.0},
 }
-
-Ask = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.command import Wirelint
 from tests.docs.test_shown import PAGES, ROOT
 from tests.selection import in_batches
 from wirelint import DOCUMENTATION, REPOSITORY, __version__
@@ -114,9 +113,3 @@ def test_the_action_fails_by_the_status_of_check(
     program = f'case "$*" in *--exit-zero*) exit {unread};; esac; exit {found}'
     status, _, made = run_action(tmp_path, program, FAIL=fail)
     assert (status, made.get("status")) == expected
-
-
-def test_a_path_that_cannot_be_read_is_2_with_exit_zero(wirelint: Wirelint) -> None:
-    ran = wirelint("check", "nowhere", "--output-format", "sarif", "--exit-zero")
-    assert ran.status == 2
-    assert "nowhere: no such file or folder" in ran.err

@@ -22,19 +22,6 @@ def test_list_names_every_fault_and_mode(wirelint: Wirelint) -> None:
         assert all(mode in ran.out for mode in fault.modes)
 
 
-WRONG = [
-    (["--fault", "xml-leek"], "unknown fault 'xml-leek'; did you mean xml-leak?"),
-    (["--fault", "stream-stall+seconds=x"], "'seconds=x': a number"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=["fault", "option"])
-def test_wrong_fault_is_one_line_and_status_2(wirelint: Wirelint, arguments: list[str], message: str) -> None:
-    ran = wirelint("mock", *arguments)
-    ran.refuses(" (see wirelint mock --list)\n", f"wirelint: --fault: {message}")
-    assert ran.err.isascii()
-
-
 def test_taken_port_is_one_line_and_status_2(wirelint: Wirelint) -> None:
     with MockServer() as server:
         ran = wirelint("mock", "--port", server.port)

@@ -17,7 +17,7 @@ import zstandard
 from tests.build import events_of
 from tests.mock.client import make_body
 from tests.mock.conftest import Post
-from wirelint.mock import MockServer, ScenarioError
+from wirelint.mock import MockServer
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: zlib.decompress(data, 31),
@@ -186,13 +186,6 @@ def test_faults_of_the_server_take_turns() -> None:
         connection.close()
     played = [exchange.scenario for exchange in server.exchanges]
     assert played == ["think-leak", "healthy", "xml-leak+dialect=kimi_k2"] * 2
-
-
-def test_taken_port_and_unknown_fault_are_errors(server: MockServer) -> None:
-    with pytest.raises(OSError, match=r"\d"):
-        MockServer(port=server.port).start()
-    with pytest.raises(ScenarioError, match="'xml-leek'; did you mean xml-leak"):
-        MockServer("xml-leek")
 
 
 def test_expect_continue(server: MockServer) -> None:

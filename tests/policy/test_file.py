@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,29 +52,7 @@ def test_missing_keys_have_defaults() -> None:
     assert not policy.required
 
 
-NAMES = {
-    "search": True,
-    "mcp__notes__search": True,
-    "notes__search": True,
-    "functions.search": True,
-    "functions.search:3": True,
-    "notes.search": True,
-    "search_all": False,
-    "research": False,
-}
-
-
-@pytest.mark.parametrize(("name", "covered"), NAMES.items())
-def test_tool_names_match_with_the_prefix_of_a_server(name: str, covered: bool) -> None:
-    (policy,) = parse(CHECKED + 'tools = "search"\n').policies
+@rows(TABLES["tools"])
+def test_tools_are_chosen_by_globs_and_match_with_the_prefix_of_a_server(tools: Any, name: str, covered: bool) -> None:
+    (policy,) = parse(f"{CHECKED}tools = {json.dumps(tools)}\n").policies
     assert policy.covers(name) is covered
-
-
-def test_globs_choose_tools() -> None:
-    (policy,) = parse(CHECKED + 'tools = ["mcp__notes__*", "read_?"]\n').policies
-    assert [policy.covers(name) for name in ("mcp__notes__x", "mcp__mail__x", "read_a", "read_ab")] == [
-        True,
-        False,
-        True,
-        False,
-    ]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
 from tests.build import REGISTRY, Talk, User, as_record, some
-from tests.tables import rows
+from tests.tables import rows, tables
 from wirelint.capture.replay import replay
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.settings import (
-    Layer,
-    Route,
-    Scopes,
-    unknown,
-)
+from wirelint.settings import Layer, Route, Scopes, unknown
 from wirelint.text.families import provider_of, providers_of
+
+TABLES = tables(__file__)
 
 
 def exchange(url: str = "https://api.openai.com/v1/chat/completions", silent: str = "") -> Exchange:
@@ -31,46 +28,24 @@ def codes(scopes: Scopes, of: Exchange | None = None) -> set[str]:
     return {rule.code for rule in rules} & {"LK101", "LK102", "ID301"}
 
 
-LAYERS: dict[str, tuple[Layer, Layer, set[str]]] = {
-    "nothing said": (Layer(), Layer(), {"LK101", "LK102", "ID301"}),
-    "select says all": (Layer(select=("LK",)), Layer(), {"LK101", "LK102"}),
-    "the longer wins": (Layer(select=("xml-leak", "ID"), ignore=("LK",)), Layer(), {"LK101", "ID301"}),
-    "left out on a tie": (Layer(select=("LK",), ignore=("LK",)), Layer(), set()),
-    "both add up to what is left out": (Layer(ignore=("LK101",)), Layer(ignore=("ID",)), {"LK102"}),
-    "the later selection counts": (Layer(select=("LK",)), Layer(select=("ID",)), {"ID301"}),
-    "and brings back what was left out": (Layer(ignore=("LK101",)), Layer(select=("LK",)), {"LK101", "LK102"}),
-    "extended": (Layer(select=("LK101",)), Layer(extend_select=("ID",)), {"LK101", "ID301"}),
-    "extended by what was left out": (Layer(ignore=("LK",)), Layer(extend_select=("LK102",)), {"LK102", "ID301"}),
-    "off": (Layer(severity=(("LK", "off"),)), Layer(), {"ID301"}),
-    "off but one": (Layer(severity=(("LK", "off"), ("LK101", "info"))), Layer(), {"LK101", "ID301"}),
-    "off, and asked for": (Layer(severity=(("LK", "off"),)), Layer(select=("LK101",)), {"LK101"}),
-}
+def layer(written: dict[str, list[Any]]) -> Layer:
+    members: Any = {
+        name: tuple(tuple(one) if name == "severity" else one for one in of) for name, of in written.items()
+    }
+    return Layer(**members)
 
 
-@rows(LAYERS)
-def test_layers(file: Layer, given: Layer, expected: set[str]) -> None:
-    assert codes(Scopes(REGISTRY, file, (), given)) == expected
-    as_route = Scopes(REGISTRY, file, (Route(given, host=("*",)),))
-    assert codes(as_route, exchange()) == expected, "a route is a layer like the options of a run"
+@rows(TABLES["layers"])
+def test_layers(file: dict[str, Any], given: dict[str, Any], expected: list[str]) -> None:
+    assert codes(Scopes(REGISTRY, layer(file), (), layer(given))) == set(expected)
+    as_route = Scopes(REGISTRY, layer(file), (Route(layer(given), host=("*",)),))
+    assert codes(as_route, exchange()) == set(expected), "a route is a layer like the options of a run"
 
 
-MATCHES = {
-    "host": (Route(Layer(), host=("*.openai.com",)), True),
-    "host with its port": (Route(Layer(), host=("*:8000",)), False),
-    "one of several": (Route(Layer(), host=("a", "api.openai.*")), True),
-    "path": (Route(Layer(), path=("/v1/*",)), True),
-    "another path": (Route(Layer(), path=("/v2/*",)), False),
-    "model": (Route(Layer(), model=("acme-*",)), True),
-    "provider": (Route(Layer(), provider=("openai",)), True),
-    "all of them": (Route(Layer(), host=("*",), model=("other-*",)), False),
-}
-
-
-@pytest.mark.parametrize("name", MATCHES)
-def test_routes(name: str) -> None:
-    route, expected = MATCHES[name]
+@rows(TABLES["matches"])
+def test_routes(of: dict[str, list[str]], expected: bool) -> None:
     assert exchange().model.startswith("acme-")
-    assert route.matches(exchange()) is expected
+    assert Route(Layer(), **{name: tuple(globs) for name, globs in of.items()}).matches(exchange()) is expected
 
 
 def test_routes_follow_one_another() -> None:
@@ -102,20 +77,9 @@ def test_repairs_by_route() -> None:
     assert not Scopes(REGISTRY, Layer(), routes, Layer(fix="off")).repair
 
 
-SILENT = {
-    "by name": ("xml-leak", {"LK102", "ID301"}),
-    "by code, and another": (" LK101 , id301", {"LK102"}),
-    "by prefix": ("LK", {"ID301"}),
-    "all": ("all", set()),
-    "unknown names": ("no-such-rule,,LK", {"ID301"}),
-    "nothing": (" , ", {"LK101", "LK102", "ID301"}),
-}
-
-
-@pytest.mark.parametrize("name", SILENT)
-def test_the_header_silences(name: str) -> None:
-    value, expected = SILENT[name]
-    assert codes(Scopes.over(REGISTRY.rules), exchange(silent=value)) == expected
+@rows(TABLES["silent"])
+def test_the_header_silences(value: str, expected: list[str]) -> None:
+    assert codes(Scopes.over(REGISTRY.rules), exchange(silent=value)) == set(expected)
 
 
 def test_unknown_names_in_the_header() -> None:
