@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.build import some
 from tests.tables import rows, tables
 from wirelint.model import Json
 from wirelint.prices import Tokens, cost, price_table, tokens_of
 
+TABLES = tables(__file__)
 OPENAI = "https://api.openai.com/v1/chat/completions"
 
 
-@rows(tables(__file__)["counts"])
+@rows(TABLES["counts"])
 def test_counts(usage: dict[str, Json], counts: dict[str, int] | None) -> None:
     tokens = Tokens(**counts) if counts is not None else None
     assert tokens_of(usage) == tokens
@@ -32,16 +31,6 @@ def test_cost_follows_the_kind_of_token() -> None:
     assert some(price_table()).startswith("genai-prices ")
 
 
-@pytest.mark.parametrize(
-    ("model", "provider", "at"),
-    [
-        ("acme-1", OPENAI, None),
-        ("gpt-4o", "http://127.0.0.1:8000/v1", None),
-        ("gpt-4o", "no-such-provider", None),
-        ("gpt-4o", "", None),
-        ("", OPENAI, None),
-        ("gpt-4o", OPENAI, 1e300),
-    ],
-)
+@rows(TABLES["unknown"])
 def test_an_unknown_price_is_not_zero(model: str, provider: str, at: float | None) -> None:
     assert cost(Tokens(10, output=10), model, provider, at) is None

@@ -10,6 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, checked, exchange, schema, some, sse
 from tests.selection import in_batches
+from tests.tables import tables
 from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
@@ -102,19 +103,9 @@ def fits(held: list[str], body: dict[str, Any]) -> None:
 
 
 LEAKED = "Let me see.\n\n" + MARKUP % "oak"
+FAULTS: dict[str, Any] = tables(__file__)["faults"]
+"""Text, calls, the ids that the server holds, and the functions that the client runs."""
 A, B = ("call_7Qd2mWq8ZsLp0RbYxN4cJdAA", "call_8Qd2mWq8ZsLp0RbYxN4cJdBB")
-FAULTS: dict[str, tuple[str, tuple[Call, ...], list[str], list[str]]] = {
-    # text, calls, the ids that the server holds, the functions that the client runs
-    "healthy": ("", (Call("dig", OAK, A), Call("dig", ELM, B)), [A, B], ["dig", "dig"]),
-    "a call in the text": (LEAKED, (), [], ["dig"]),
-    "two calls in the text": (f"{LEAKED}\n{MARKUP % 'elm'}", (), [], ["dig", "dig"]),
-    "one id for two calls": ("", (Call("dig", OAK, "call_0"), Call("dig", ELM, "call_0")), ["call_0"] * 2, ["dig"] * 2),
-    "two calls glued together": ("", (Call("dig", '{"at": "oak"}{"at": "elm"}', A),), [A], ["dig", "dig"]),
-    "arguments encoded twice": ("", (Call("dig", '"{\\"at\\": \\"oak\\"}"', A),), [A], ["dig"]),
-    "another name": ("", (Call("Dig", OAK, A),), [A], ["dig"]),
-    "another type": ("", (Call("water", {"bed": "3"}, A),), [A], ["water"]),
-    "a call that is taken out": ("", (Call("burn", OAK, A), Call("dig", ELM, B)), [A, B], ["dig"]),
-}
 
 BROKEN = ("one id for two calls", "two calls glued together", "arguments encoded twice", "another name")
 """Faults after which the server holds a call that it cannot go on from."""
@@ -123,10 +114,10 @@ BROKEN = ("one id for two calls", "two calls glued together", "arguments encoded
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @in_batches("fault", FAULTS)
 def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, stream: bool) -> None:
-    text, calls, held, runs = FAULTS[fault]
+    text, called, held, runs = FAULTS[fault]
     if api == THREADS and not stream and fault in ("two calls glued together", "arguments encoded twice"):
         pytest.skip("an input that is whole is an object")
-    one = first(api, stream, text, *calls)
+    one = first(api, stream, text, *(Call(*call) for call in called))
     (before,) = run(one)
     assert [call.name for call in got(before)] == runs
     two = goes_on(api, [(call.id or "", call.arguments.text) for call in got(before)])

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from tests.tables import rows
+from tests.rules.case import read
+from tests.tables import rows, tables
 from wirelint.events import Frame, says_nothing
 from wirelint.timing import ArrivalLog, Gap
 
+TABLES = read(tables(__file__))
+Chunk = tuple[float, int, Sequence[int]]
+"""When it came, how many events were complete then, which of those said nothing."""
 
-def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
-    """(when, how many events were complete then, which of those said nothing)."""
+
+def log(*chunks: Chunk) -> ArrivalLog:
     made = ArrivalLog()
     idle: set[int] = set()
     for at, count, pings in chunks:
@@ -22,42 +29,14 @@ def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
     return made
 
 
-GAPS: dict[str, tuple[ArrivalLog, list[Gap]]] = {
-    "nothing": (log(), []),
-    "from the request to the first event": (log((50, 1, ())), [Gap(None, 0, 0, 50, 0)]),
-    "two in one chunk": (log((50, 2, ()), (70, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(1, 2, 50, 70, 0)]),
-    "half an event": (log((50, 0, ()), (70, 1, ())), [Gap(None, 0, 0, 70, 0)]),
-    "a ping between": (log((50, 1, ()), (60, 2, (1,)), (80, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 1)]),
-    "pings before all": (log((20, 1, (0,)), (40, 2, (1,)), (60, 3, ())), [Gap(None, 2, 0, 60, 2)]),
-    "a ping with the event": (log((50, 1, ()), (80, 3, (1,))), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 0)]),
-    "a ping at the time of the event": (
-        log((50, 1, ()), (80, 2, (1,)), (80, 3, ())),
-        [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 0)],
-    ),
-    "a ping behind the event": (log((50, 2, (1,)), (80, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 1)]),
-    "pings at the end": (log((50, 1, ()), (70, 2, (1,)), (90, 3, (2,))), [Gap(None, 0, 0, 50, 0)]),
-    "too short": (log((5, 1, ()), (14, 2, ())), []),
-}
+@rows(TABLES["gaps"])
+def test_gaps_are_measured_between_events(chunks: list[Chunk], gaps: list[Any]) -> None:
+    assert list(log(*chunks).arrivals(framed=True).gaps(10)) == [Gap(*gap) for gap in gaps]
 
 
-@rows(GAPS)
-def test_gaps_are_measured_between_events(made: ArrivalLog, gaps: list[Gap]) -> None:
-    assert list(made.arrivals(framed=True).gaps(10)) == gaps
-
-
-REST: dict[str, tuple[ArrivalLog, Gap]] = {
-    "nothing came": (log(), Gap(None, None, 0, 100, 0)),
-    "after an event": (log((50, 1, ())), Gap(0, None, 50, 100, 0)),
-    "pings since": (log((50, 1, ()), (60, 2, (1,)), (70, 3, (2,))), Gap(0, None, 50, 100, 2)),
-    "pings before and since": (log((10, 1, (0,)), (50, 2, ()), (60, 3, (2,))), Gap(1, None, 50, 100, 1)),
-    "nothing but pings": (log((10, 1, (0,)), (50, 2, (1,))), Gap(None, None, 0, 100, 2)),
-    "half an event": (log((50, 1, ()), (90, 1, ())), Gap(0, None, 50, 100, 0)),
-}
-
-
-@rows(REST)
-def test_the_time_after_the_last_event(made: ArrivalLog, gap: Gap) -> None:
-    assert made.arrivals(framed=True).rest(100) == gap
+@rows(TABLES["rest"])
+def test_the_time_after_the_last_event(chunks: list[Chunk], gap: list[Any]) -> None:
+    assert log(*chunks).arrivals(framed=True).rest(100) == Gap(*gap)
 
 
 def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,23 +55,7 @@ def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatc
     assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
 
 
-FRAMES: dict[str, tuple[Frame, bool]] = {
-    "a comment": (Frame(0, b"", None, None), True),
-    "no data": (Frame(0, b"", "ping", ""), True),
-    "a name": (Frame(0, b"", "ping", "{}"), True),
-    "a name, and words": (Frame(0, b"", "keepalive", "still here"), True),
-    "a type": (Frame(0, b"", None, '{"type": "ping"}'), True),
-    "a type further on": (Frame(0, b"", None, '{"sequence_number":7,"type":"keepalive"}'), True),
-    "a method": (Frame(0, b"", "message", '{"jsonrpc":"2.0","id":1,"method":"ping"}'), True),
-    "an empty document": (Frame(0, b"", None, " {} "), True),
-    "broken": (Frame(0, b"", None, None, (("broken-json", "x"),)), False),
-    "progress": (Frame(0, b"", None, '{"type": "response.web_search_call.searching"}'), False),
-    "a word of the model": (Frame(0, b"", None, '{"delta": "ping"}'), False),
-    "something unknown": (Frame(0, b"", "status", '{"queue": 3}'), False),
-    "a long one": (Frame(0, b"", None, '{"type": "ping", "text": "' + "x" * 400 + '"}'), False),
-}
-
-
-@rows(FRAMES)
-def test_pings_and_comments_say_nothing(frame: Frame, nothing: bool) -> None:
-    assert says_nothing(frame) is nothing
+@rows(TABLES["frames"])
+def test_pings_and_comments_say_nothing(event: str | None, data: str | None, nothing: bool) -> None:
+    assert says_nothing(Frame(0, b"", event, data)) is nothing
+    assert not says_nothing(Frame(0, b"", None, None, (("broken-json", "x"),)))

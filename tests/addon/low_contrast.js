@@ -1,5 +1,5 @@
-// Returns the texts with a contrast below 4.5 (WCAG 1.4.3), with their ratio.
 () => {
+  // Returns the texts with a contrast below 4.5 (WCAG 1.4.3), with their ratio.
   const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const read = (colour) => {
     canvas.clearRect(0, 0, 1, 1);

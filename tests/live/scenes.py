@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
+from tests.build import FORMS, Talk, User, schema
 from tests.cuts import events_of
 from tests.fixes.argument_streams import anthropic, block, openai, piece
 from tests.live.harness import SCRIPT, Peer, Script, replying
+from tests.rules.case import forms_of, read, read_talk, read_turn
+from tests.tables import tables
 from wirelint.mock.answer import Pause
 from wirelint.mock.scenario import HEADER
 from wirelint.mock.service import Service
@@ -182,208 +184,26 @@ def shapes(*calls: Given) -> dict[Form, bytes]:
     return {form: record["response"]["body"].encode() for form, record in replies.items()}
 
 
-_ONE = json.dumps({"query": "Search notes launch date", "limit": 5})
-_OTHER = json.dumps({"query": "budget", "limit": 2})
-_BOTH: Calls = (("search_notes", FOUND), ("search_notes", {"query": "budget", "limit": 2}))
-_PROSE = Talk(
-    text=(
-        "First the notes.\n\n"
-        '<invoke name="search_notes"><arg name="query">launch date</arg><arg name="limit">3</arg>'
-        '<arg name="folder">null</arg></invoke>\n\n'
-        "Then the plan itself.\n\n"
-        '<invoke name="read_note"><arg name="path">plans/2026.md</arg></invoke>\n\n'
-        "That should do."
-    )
+def _scene(written: Mapping[str, Any]) -> Scene:
+    """A scene from its JSON form. `talk` or `shapes` are the replies of one that is scripted, `turns` is its history."""
+    made: dict[str, Any] = {name: tuple(value) if name == "says" else value for name, value in written.items()}
+    for name in made.keys() & {"forms", "immune"}:
+        made[name] = tuple(form for one in made[name] for form in forms_of(one))
+    if "calls" in made:
+        made["calls"] = tuple((name, arguments) for name, arguments in made["calls"])
+    if "turns" in made:
+        made["history"] = tuple(map(read_turn, made.pop("turns")))
+    if "talk" in made:
+        made["replies"] = talks(read_talk(dict(made.pop("talk"))))
+    if "shapes" in made:
+        made["replies"] = shapes(*made.pop("shapes"))
+    return Scene(**made)
+
+
+_TABLES = read(tables(__file__))
+CASES: tuple[Case, ...] = tuple(
+    Case(name, scene, api, stream)
+    for name, scene in {name: _scene(one) for name, one in {**_TABLES["mocked"], **_TABLES["scripted"]}.items()}.items()
+    for api, stream in scene.forms
 )
-_KIMI = "<|tool_calls_section_begin|>{}<|tool_calls_section_end|>"
-_KIMI_CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{}<|tool_call_end|>"
-_NATIVE = "functions.search_notes:0"
-
-SCRIPTED: dict[str, Scene] = {
-    "calls among prose": Scene(
-        replies=talks(_PROSE),
-        text=None,
-        says=("First the notes.", "Then the plan itself.", "That should do."),
-        calls=(
-            ("search_notes", {"query": "launch date", "limit": 3, "folder": None}),
-            ("read_note", {"path": "plans/2026.md"}),
-        ),
-    ),
-    "a call after thinking": Scene(
-        replies=talks(
-            Talk(
-                reasoning="The plan has it.",
-                text='<tool_call>\n{"name": "read_note", "arguments": {"path": "plans/2026.md"}}\n</tool_call>',
-            )
-        ),
-        text="",
-        reasoning="The plan has it.",
-        calls=(("read_note", {"path": "plans/2026.md"}),),
-    ),
-    "the counter of the history goes on": Scene(
-        replies=talks(Talk(text=_KIMI.format(_KIMI_CALL.format("functions.read_note:1", '{"path": "a.md"}')))),
-        history=(QUESTION, Assistant(calls=(Call("search_notes", FOUND, _NATIVE),)), Result(_NATIVE, "a.md")),
-        model="moonshotai/kimi-k2.5",
-        forms=OF_OPENAI,
-        text="",
-        calls=(("read_note", {"path": "a.md"}),),
-        ids=r"functions\.read_note:1",
-    ),
-    "two native calls": Scene(
-        replies=talks(
-            Talk(
-                text=_KIMI.format(
-                    _KIMI_CALL.format("functions.search_notes:0", _ONE) + _KIMI_CALL.format("search_notes:1", _OTHER)
-                )
-            )
-        ),
-        model="kimi-k2-0905",
-        forms=OF_OPENAI,
-        text="",
-        calls=_BOTH,
-        ids=r"functions\.search_notes:[01]",
-    ),
-    "start only": Scene(replies=shapes((_ONE, "")), forms=STREAMED, text="", healthy=True),
-    "delta only": Scene(replies=shapes(("", _ONE)), forms=((OPENAI, True),), text="", healthy=True),
-    "empty start and delta": Scene(replies=shapes(("{}", _ONE)), forms=((OPENAI, True),), text=""),
-    "empty start and delta, as the vendor has it": Scene(
-        replies=shapes(("{}", _ONE)), forms=((ANTHROPIC, True),), text="", healthy=True
-    ),
-    "null start and delta": Scene(replies=shapes((None, _ONE)), forms=STREAMED, text="", healthy=True),
-    "start and the same": Scene(replies=shapes((_ONE, _ONE)), forms=STREAMED, text="", immune=((ANTHROPIC, True),)),
-    "start and its rest": Scene(
-        replies=shapes(('{"query": "Search notes launch date"}', ', "limit": 5}')),
-        forms=STREAMED,
-        text="",
-    ),
-    "start and the same, in parallel": Scene(
-        replies=shapes((_ONE, _ONE), (_OTHER, _OTHER)),
-        forms=STREAMED,
-        text="",
-        calls=_BOTH,
-        immune=((ANTHROPIC, True),),
-    ),
-    "two calls glued, one alone": Scene(
-        replies=shapes(("", _ONE + _OTHER), (None, '{"path": "a.md"}', "read_note")),
-        forms=STREAMED,
-        text="",
-        calls=(*_BOTH, ("read_note", {"path": "a.md"})),
-    ),
-    "null where nothing was said": Scene(
-        replies=talks(Talk(calls=(Call("search_notes", {"query": "x", "limit": "3", "folder": "null"}),))),
-        text="",
-        calls=(("search_notes", {"query": "x", "limit": 3, "folder": None}),),
-        ids=r".+",
-    ),
-    "one call declared, one not": Scene(
-        replies=talks(
-            Talk(
-                calls=(
-                    Call("read_note", {"path": "a.md"}, "call_declared1"),
-                    Call("img_gen", {"p": "x"}, "call_not1234"),
-                )
-            )
-        ),
-        text=None,
-        says=("img_gen",),
-        calls=(("read_note", {"path": "a.md"}),),
-        ids=r".+",
-    ),
-    "a prefix that some servers add": Scene(
-        replies=talks(Talk(calls=(Call("functions.read_note", {"path": "a.md"}, "call_prefixed1"),))),
-        text="",
-        calls=(("read_note", {"path": "a.md"}),),
-    ),
-}
-
-# --- the mock's faults by name ----------------------------------------------------------------------------------------
-
-_THOUGHT = "The user wants to know about Search notes launch date. Keep it short."
-_ANSWER = "There is nothing to look up for this one."
-_DIALECTS = (
-    "kimi_invoke_arg", "kimi_k2", "anthropic_xml", "anthropic_antml", "hermes_json", "qwen3_coder_xml", "deepseek_v3",
-    "deepseek_v3_1",
-)  # fmt: skip
-_TWICE: Calls = (*SEARCHED, ("search_notes", {"limit": 6, "query": "Search notes launch date part 2"}))
-_COLLIDED: Calls = (*SEARCHED, ("read_note", {"path": "docs/setup.md"}))
-
-
-def _fault(name: str, **more: Any) -> Scene:
-    return Scene(f"fault={name}", **more)
-
-
-MOCKED: dict[str, Scene] = {
-    "healthy": Scene(healthy=True),
-    "healthy, in chunks of 5 bytes": Scene("chunk=5;encoding=br", healthy=True),
-    "healthy, with comments and a BOM": Scene("comments=1;bom=1;crlf=1", healthy=True, forms=STREAMED),
-    "healthy, with reasoning and two calls": Scene(
-        "reasoning=1;calls=2", calls=_COLLIDED, healthy=True, text=None, reasoning=None
-    ),
-    **{f"xml-leak {dialect}": _fault(f"xml-leak;dialect={dialect}", text=PREAMBLE) for dialect in _DIALECTS},
-    **{
-        f"xml-leak {dialect} of two calls": _fault(
-            f"xml-leak;dialect={dialect};calls=2", text=PREAMBLE, calls=_COLLIDED, forms=OF_OPENAI
-        )
-        for dialect in _DIALECTS
-    },
-    "xml-leak in chunks of 7 bytes": _fault("xml-leak;dialect=hermes_json;chunk=7", text=PREAMBLE, forms=STREAMED),
-    "xml-leak, compressed": _fault("xml-leak;dialect=kimi_k2;encoding=gzip;chunk=11", text=PREAMBLE),
-    "xml-leak with CRLF, BOM and comments": _fault(
-        "xml-leak;dialect=anthropic_xml;crlf=1;bom=1;comments=1", text=PREAMBLE, forms=STREAMED
-    ),
-    "xml-leak in the reasoning": _fault("xml-leak;place=reasoning", text=None, reasoning=None),
-    "xml-leak after reasoning": _fault(
-        "xml-leak;reasoning=1",
-        text=PREAMBLE,
-        reasoning="The user asks about Search notes launch date. A short and direct answer will do.",
-    ),
-    **{
-        f"control-token-leak {mode}": _fault(
-            f"control-token-leak;mode={mode}", text={OPENAI: "One moment.", ANTHROPIC: PREAMBLE}
-        )
-        for mode in ("end", "eot", "deepseek", "turn")
-    },
-    "control-token-leak name": _fault("control-token-leak;mode=name"),
-    "think-leak pair": _fault("think-leak", reasoning=_THOUGHT),
-    "think-leak orphan": _fault("think-leak;mode=orphan", reasoning=_THOUGHT, forms=WHOLE),
-    "id-unstable": _fault("id-unstable", forms=((OPENAI, True),)),
-    "concatenated-json same": _fault("concatenated-json", immune=((ANTHROPIC, True),)),
-    "concatenated-json start-and-delta": _fault("concatenated-json;mode=start-and-delta", immune=((ANTHROPIC, True),)),
-    "concatenated-json continuation": _fault("concatenated-json;mode=continuation", forms=(*STREAMED, (OPENAI, False))),
-    "concatenated-json differing": _fault("concatenated-json;mode=differing", calls=_TWICE),
-    **{
-        f"invalid-json-arguments {mode}": _fault(f"invalid-json-arguments;mode={mode}")
-        for mode in ("quotes", "comma", "twice")
-    },
-    "schema-violation": _fault("schema-violation"),
-    "undeclared-tool case": _fault("undeclared-tool;mode=case"),
-    "undeclared-tool": _fault("undeclared-tool", calls=(), text=None, finish="stop", says=("open_browser",)),
-    "finish-reason-mismatch stop": _fault("finish-reason-mismatch;mode=stop"),
-    "finish-reason-mismatch calls": _fault(
-        "finish-reason-mismatch;mode=calls", calls=(), finish="stop", text={OPENAI: _ANSWER, ANTHROPIC: PREAMBLE}
-    ),
-    **{
-        f"tool-index-collision {mode}": _fault(
-            f"tool-index-collision;mode={mode}",
-            calls=_COLLIDED,
-            forms=STREAMED,
-            text={OPENAI: "", ANTHROPIC: "One moment, I am checking."},
-        )
-        for mode in ("shared", "missing")
-    },
-    **{
-        f"sse-framing {mode}": _fault(f"sse-framing;mode={mode}", forms=STREAMED)
-        for mode in ("single-newline", "leading-space", "split-json")
-    },
-    "sse-framing after-done": _fault("sse-framing;mode=after-done", forms=STREAMED, immune=((OPENAI, True),)),
-    "sse-framing no-done": _fault("sse-framing;mode=no-done", forms=STREAMED, immune=STREAMED),
-}
-
-
-def _cases(scenes: Mapping[str, Scene]) -> Iterator[Case]:
-    for name, scene in scenes.items():
-        for api, stream in scene.forms:
-            yield Case(name, scene, api, stream)
-
-
-CASES: tuple[Case, ...] = (*_cases(MOCKED), *_cases(SCRIPTED))
+"""`scenes.json` has the mock's faults by name, then those that are scripted."""

@@ -13,6 +13,7 @@ from tests.apis.talk_bedrock_converse import record as converse_record
 from tests.build import Assistant, Call, Result, Talk, User, lint, read, schema, some
 from tests.fixes.drive import run
 from tests.selection import in_batches
+from tests.tables import tables
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.apis import APIS
 from wirelint.mock.plan import MARKUP
@@ -42,31 +43,7 @@ class Route:
         return self.name or self.api
 
 
-ROUTES = (
-    *map(Route, ("openai.chat", "anthropic.messages", "openai.responses", "openai.completions", "deepinfra.inference")),
-    *map(Route, ("ollama.chat", "ollama.generate", "mistral.chat", "cohere.chat", "bedrock.converse")),
-    Route("google.generate_content", "gemini"),
-    Route(
-        "google.generate_content",
-        "gemini without events",
-        "/v1beta/models/acme-1:{}",
-        "generateContent streamGenerateContent",
-    ),
-    Route(
-        "anthropic.messages",
-        "claude at bedrock",
-        "/model/anthropic.claude-haiku-4-5/{}",
-        "invoke invoke-with-response-stream",
-        {"anthropic_version": "bedrock-2023-05-31"},
-    ),
-    Route(
-        "anthropic.messages",
-        "claude at vertex",
-        "/v1/projects/p/locations/l/publishers/anthropic/models/claude-haiku-4-5:{}",
-        "rawPredict streamRawPredict",
-        {"anthropic_version": "vertex-2023-10-16"},
-    ),
-)
+ROUTES = tuple(Route(**route) for route in tables(__file__)["routes"])
 ROUTED = in_batches("route", ROUTES, ids=lambda route: route.id)
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 

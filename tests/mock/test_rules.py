@@ -11,6 +11,7 @@ import pytest
 from tests.build import REGISTRY, Talk, lint
 from tests.mock.test_apis import QUESTION, ROUTES, TOOLS, WITHOUT_TOOLS, Route, ask
 from tests.selection import in_batches
+from tests.tables import rows, tables
 from wirelint.mock import FAULTS
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.apis import APIS
@@ -21,24 +22,9 @@ from wirelint.mock.service import Service
 NO_RULES = {"http-error"}
 """What a server may well say."""
 
-CHOICES: dict[str, dict[str, Any]] = {
-    "openai.chat": {"tool_choice": "required"},
-    "mistral.chat": {"tool_choice": "any"},
-    "anthropic.messages": {"tool_choice": {"type": "any"}},
-    "openai.responses": {"tool_choice": "required"},
-    "cohere.chat": {"tool_choice": "REQUIRED"},
-    "google.generate_content": {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
-    "bedrock.converse": {
-        "toolConfig": {
-            "tools": [
-                {"toolSpec": {"name": name, "inputSchema": {"json": parameters}}} for name, parameters in TOOLS.items()
-            ],
-            "toolChoice": {"any": {}},
-        }
-    },
-}
-"""How each API demands a call. Ollama has no words for it."""
 
+TABLES = tables(__file__)
+"""`choices`: how each API demands a call; Ollama has no words for it. `posts`: requests to a server of tools."""
 COMPANIONS = {
     # What two calls at one index say piles up in the arguments of the first.
     "tool-index-collision": {"concatenated-json"},
@@ -73,7 +59,8 @@ def abilities(route: Route) -> frozenset[str]:
 def demand(route: Route, fault: str, stream: bool) -> dict[str, Any]:
     """What a request must say for this fault to be one."""
     if fault == "tool-choice-violation":
-        return CHOICES.get(route.api, {})
+        demanded: dict[str, Any] = TABLES["choices"].get(route.api, {})
+        return demanded
     if stream and route.api in ("openai.chat", "openai.completions"):
         return {"stream_options": {"include_usage": True}}
     return {}
@@ -164,30 +151,11 @@ def test_every_mode_breaks_it(fault: str, mode: str) -> None:
     assert shown or (fault, mode) == ("fabricated-result", "contradiction")
 
 
-POSTS: dict[str, Any] = {
-    "initialize": {
-        "id": 0,
-        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
-    },
-    "notifications/initialized": {},
-    "tools/list": {"id": 1},
-    "tools/call": {"id": "2", "params": {"name": "search_notes", "arguments": {"query": "pay"}}},
-}
-AT_TOOLS = [
-    ("healthy", "", set()),
-    ("mcp-unknown-id", "", {"initialize", "tools/list", "tools/call"}),
-    ("mcp-unknown-id", ";mode=type", {"initialize", "tools/list", "tools/call"}),
-    ("mcp-lifecycle", "", {"notifications/initialized"}),
-    ("mcp-error-not-flagged", "", {"tools/call"}),
-    ("xml-leak", "", set()),
-]
-
-
 @pytest.mark.parametrize("accept", ["application/json, text/event-stream", "text/event-stream"], ids=["json", "sse"])
-@pytest.mark.parametrize(("fault", "options", "where"), AT_TOOLS, ids=[row[0] + row[1] for row in AT_TOOLS])
-def test_faults_of_a_server_of_tools_break_their_rules(fault: str, options: str, where: set[str], accept: str) -> None:
+@rows(TABLES["at_tools"])
+def test_faults_of_a_server_of_tools_break_their_rules(fault: str, options: str, where: list[str], accept: str) -> None:
     shown = set()
-    for method, rest in POSTS.items():
+    for method, rest in TABLES["posts"].items():
         body = json.dumps({"jsonrpc": "2.0", "method": method, **rest}).encode()
         head = {"content-type": "application/json", "accept": accept}
         answer = Service().answer(1, "POST", "/mcp", {**head, HEADER: f"fault={fault}{options}"}, body)
@@ -202,7 +170,7 @@ def test_faults_of_a_server_of_tools_break_their_rules(fault: str, options: str,
         assert found == ({fault} if method in where else set()), method
         shown |= {method} if found else set()
         assert dict(answer.headers)[HEADER].startswith("healthy") == (method not in where)
-    assert shown == where
+    assert shown == set(where)
 
 
 def test_every_rule_is_played_or_not_for_a_reason() -> None:

@@ -133,20 +133,20 @@ def write_example(rule: Path) -> None:
 def _case(written: Mapping[str, Any], id_: str) -> tuple[Case, Sequence[Form]]:
     left = dict(written)
     apis = left.pop("apis", None)
-    forms = FORMS if apis is None else tuple(form for name in apis for form in _forms(name))
+    forms = FORMS if apis is None else tuple(form for name in apis for form in forms_of(name))
     sequence = left.pop("sequence", None)
-    case: Case = _item(left) if sequence is None else [_item(dict(item)) for item in sequence]
+    case: Case = read_item(left) if sequence is None else [read_item(dict(item)) for item in sequence]
     assert not left, f"{id_}: unknown members {', '.join(left)}"
     return case, forms
 
 
-def _forms(name: str) -> tuple[Form, ...]:
+def forms_of(name: str) -> tuple[Form, ...]:
     """`openai.chat` names both forms, `openai.chat whole` and `openai.chat streamed` one each."""
     api, _, form = name.partition(" ")
     return ((api, False), (api, True)) if not form else ((api, form == "streamed"),)
 
 
-def _item(left: dict[str, Any]) -> Talk | dict[str, Any]:
+def read_item(left: dict[str, Any]) -> Talk | dict[str, Any]:
     """What a case says of one exchange. Takes the members that it understands out of `left`."""
     if "record" in left:
         return _raw(left.pop("record"))
@@ -158,7 +158,7 @@ def _item(left: dict[str, Any]) -> Talk | dict[str, Any]:
         talk = read_talk(left)
         if "api" not in left:
             return talk
-        ((api, stream),) = _forms(left.pop("api"))
+        ((api, stream),) = forms_of(left.pop("api"))
         made = paced(talk, api, stream, **left.pop("paced")) if "paced" in left else talk.record(api, stream)
     made.update({name: left.pop(name) for name in _RECORD if name in left})
     return made
@@ -168,7 +168,7 @@ def read_talk(left: dict[str, Any]) -> Talk:
     """A Talk from its JSON form. Takes the members that it understands out of `left`."""
     members = {name: left.pop(name) for name in _TALK if name in left}
     if "turns" in left:
-        members["history"] = tuple(_turn(turn) for turn in left.pop("turns"))
+        members["history"] = tuple(read_turn(turn) for turn in left.pop("turns"))
     if "calls" in left:
         members["calls"] = tuple(Call(**call) for call in left.pop("calls"))
     if "tools" in left:
@@ -177,7 +177,7 @@ def read_talk(left: dict[str, Any]) -> Talk:
     return Talk(**members)
 
 
-def _turn(turn: Mapping[str, Any]) -> Turn:
+def read_turn(turn: Mapping[str, Any]) -> Turn:
     if "user" in turn:
         return User(turn["user"])
     if "result" in turn:

@@ -8,88 +8,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, judged, schema
-from tests.tables import rows
+from tests.build import REGISTRY, Talk, User, as_record, judged, schema
+from tests.rules.case import read, read_talk
+from tests.tables import rows, tables
 from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.registry import page_url
 from wirelint.view.text import list_conversations, render_conversation
 
 TOOLS = {"look_up": schema(city="string")}
-OSLO, ROME = Call("look_up", {"city": "Oslo"}, "call_a1"), Call("look_up", {"city": "Rome"}, "call_b2")
-THOUGHT = " ".join(f"word{number}" for number in range(40))
 MARKUP = '<tool_call>{"name": "look_up", "arguments": {"city": "Oslo"}}</tool_call>'
 
-TALKS: dict[str, tuple[Talk, str, list[str]]] = {
-    "results stand beside their calls": (
-        Talk(
-            (
-                User("How warm is it?"), Assistant("Let me see.", (OSLO, ROME)),
-                Result("call_a1", "12 degrees"), Result("call_b2", "20 degrees"),
-            ),
-            text="12 and 20.", tools=TOOLS,
-        ),
-        "ALL",
-        [
-            "       tools     look_up",
-            "",
-            "       user      How warm is it?",
-            "",
-            "       assistant Let me see.",
-            '                 → look_up {"city": "Oslo"}  call_a1',
-            "       tool      ← 12 degrees  call_a1",
-            '                 → look_up {"city": "Rome"}  call_b2',
-            "       tool      ← 20 degrees  call_b2",
-            "",
-            "       reply     12 and 20.",
-            "                 ■ stop",
-        ],
-    ),
-    "a result without a call has its own place": (
-        Talk((User("Go."), Result("call_zz", "odd")), text="Yes."),
-        "truncated-stream",
-        [
-            "       user      Go.",
-            "",
-            "       tool      ← odd  call_zz",
-            "",
-            "       reply     Yes.",
-            "                 ■ stop",
-        ],
-    ),
-    "thinking is folded": (
-        Talk((User("Go."),), text="Yes.", reasoning=THOUGHT),
-        "ALL",
-        [
-            "       user      Go.",
-            "",
-            "       reply     ▸ word0 word1 word2 word3 word4 word5 word6 word7 word8 word9…",
-            "                 (40 words of thinking)",
-            "                 Yes.",
-            "                 ■ stop",
-        ],
-    ),
-    "a finding in the margin": (
-        Talk((User("Go."),), text=MARKUP, tools=TOOLS),
-        "xml-leak",
-        [
-            "       tools     look_up",
-            "",
-            "       user      Go.",
-            "",
-            'LK101  reply     <tool_call>{"name": "look_up", "arguments": {"city":',
-            '                 "Oslo"}}</tool_call>',
-            "                 ● xml-leak (gateway) tool call look_up leaked into the text as",
-            "                 hermes_json markup  [response /choices/0/message/content]",
-            "                   fix (unsafe): promote to a call of look_up",
-            "                 ■ stop",
-        ],
-    ),
-    "orders to the terminal are shown": (
-        Talk((User("a\x1b[2Jb\tc"),), text="\x07"),
-        "truncated-stream",
-        ["       user      a\\u001b[2Jb    c", "", "       reply     \\u0007", "                 ■ stop"],
-    ),
-}  # fmt: skip
+TALKS: dict[str, Any] = read(tables(__file__))["talks"]
+"""What is said, the rules, and lines of the page."""
 
 
 def checked(talk: Talk, rules: str) -> Checked:
@@ -105,8 +35,8 @@ def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool)
 
 
 @rows(TALKS)
-def test_a_conversation_is_shown_turn_by_turn(talk: Talk, rules: str, lines: list[str]) -> None:
-    whole = shown(checked(talk, rules))
+def test_a_conversation_is_shown_turn_by_turn(talk: dict[str, Any], rules: str, lines: list[str]) -> None:
+    whole = shown(checked(read_talk(dict(talk)), rules))
     start = whole.index(lines[0])
     assert whole[start : start + len(lines)] == lines
 
@@ -114,7 +44,7 @@ def test_a_conversation_is_shown_turn_by_turn(talk: Talk, rules: str, lines: lis
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_a_conversation_fits_the_terminal(width: int) -> None:
     for talk, rules, _ in TALKS.values():
-        assert max(map(len, shown(checked(talk, rules), width))) <= width
+        assert max(map(len, shown(checked(read_talk(dict(talk)), rules), width))) <= width
 
 
 def test_a_finding_leads_to_the_page_of_its_rule() -> None:
@@ -144,7 +74,7 @@ def test_both_sides_stand_one_after_the_other() -> None:
 
 
 def test_the_list_fits_and_names_the_worst_first() -> None:
-    talks = [TALKS["a finding in the margin"][0], Talk((User("Hi."),), text="Hi.")]
+    talks = [Talk(text=MARKUP, tools=TOOLS), Talk((User("Hi."),), text="Hi.")]
     for width in (80, 160):
         found = [checked(talk, "ALL") for talk in talks]
         lines = [line.plain for line in list_conversations(found, width)]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, judged, schema, sse
-from tests.tables import rows
+from tests.build import REGISTRY, as_record, judged
+from tests.rules.case import read, read_item
+from tests.tables import rows, tables
 from wirelint.capture.offline import Checked, check
 from wirelint.view.bodies import Evidence, Source, excerpt_lines, windowed
 
-NOTES = {"search_notes": schema(query="string")}
-ASK = (User("Search my notes."),)
-MARKUP = 'Let me look. <tool_call>{"name": "search_notes", "arguments": {"query": "launch"}}</tool_call>'
+TABLES = read(tables(__file__))
+
+
+def found_in(case: dict[str, Any], rule: str) -> Checked:
+    record: Any = read_item(dict(case))
+    return judged(record, rule)
 
 
 def shown(found: Checked, width: int = 60) -> list[str]:
@@ -23,65 +26,16 @@ def shown(found: Checked, width: int = 60) -> list[str]:
     return [line.plain.rstrip() for line in excerpt_lines(evidence, width, "red")]
 
 
-def openai(*deltas: dict[str, Any]) -> dict[str, Any]:
-    body = json.loads(Talk(ASK, tools=NOTES).record("openai.chat", True)["request"]["body"])
-    return exchange(
-        "/v1/chat/completions", body, sse(*map(chunk, deltas), done=False), content_type="text/event-stream"
-    )
-
-
-CASES: dict[str, tuple[dict[str, Any], str, list[str]]] = {
-    "text of a whole body, with escapes": (
-        Talk(ASK, text=MARKUP, tools=NOTES).record("openai.chat", False),
-        "xml-leak",
-        [
-            "     │",
-            '     │ …me look. <tool_call>{\\"name\\": \\"search_notes\\", \\"…',
-            "     │           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-        ],
-    ),
-    "text in pieces: joined, and the event that it begins with": (
-        Talk(ASK, text=MARKUP, tools=NOTES, step=9).record("anthropic.messages", True),
-        "xml-leak",
-        [
-            "     │",
-            'text │ …me look. <tool_call>{"name": "search_notes", "argum…',
-            "     │           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
-            '   4 │ …delta": {"type": "text_delta", "text": "ok. <tool"}}',
-            "     │                                              ^^^^^",
-        ],
-    ),
-    "a name": (
-        Talk(ASK, calls=(Call("open_browser"),), tools=NOTES).record("openai.chat", False),
-        "undeclared-tool",
-        [
-            "     │",
-            '     │ …unction": {"name": "open_browser", "arguments": "{}…',
-            "     │                      ^^^^^^^^^^^^",
-        ],
-    ),
-    "an event": (
-        openai({"content": "Mercury, Ve"}),
-        "truncated-stream",
-        [
-            "     │",
-            '   0 │ …elta": {"content": "Mercury, Ve"}, "finish_reason":…',
-            "     │                      ^^^^^^^^^^^",
-        ],
-    ),
-}
-
-
-@rows(CASES)
-def test_what_a_finding_shows(record: dict[str, Any], rule: str, lines: list[str]) -> None:
-    assert shown(judged(record, rule)) == lines
+@rows(TABLES["cases"])
+def test_what_a_finding_shows(case: dict[str, Any], rule: str, lines: list[str]) -> None:
+    assert shown(found_in(case, rule)) == lines
 
 
 @pytest.mark.parametrize("width", [30, 44, 80, 160])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", TABLES["cases"])
 def test_it_fits_and_the_carets_stand_under_the_evidence(name: str, width: int) -> None:
-    record, rule, _ = CASES[name]
-    found = judged(record, rule)
+    case, rule, _ = TABLES["cases"][name]
+    found = found_in(case, rule)
     lines = shown(found, width)
     assert max(map(len, lines)) <= max(width, 32)
     for evidence in Source(found).evidence(found.findings[0]):
@@ -90,23 +44,10 @@ def test_it_fits_and_the_carets_stand_under_the_evidence(name: str, width: int) 
         assert evidence.text[evidence.start : evidence.end].startswith(under.rstrip("…").replace("↵", "\n"))
 
 
-WINDOWS = {
-    "everything fits": (("abcdef", 2, 4), 20, ("abcdef", 2, 2)),
-    "nothing stands out": (("abcdefghij", 0, 0), 5, ("abcd…", 0, 0)),
-    "far to the right": (("x" * 500 + "HERE" + "y" * 500, 500, 504), 14, ("…xxxxHEREyyyy…", 5, 4)),
-    "evidence that is too long": (("x" * 50 + "E" * 90, 50, 140), 10, ("…xEEEEEEE…", 2, 8)),
-    "orders to a terminal": (("a\x1b[2J\x07b", 1, 6), 40, ("a\\u001b[2J\\u0007b", 1, 15)),
-    "line ends": (("a\r\nb\tc", 3, 4), 20, ("a␍↵b⇥c", 3, 1)),
-    "wide characters": (("很好吃的HERE", 4, 8), 20, ("很好吃的HERE", 8, 4)),
-    "marks that turn the direction": (("a\u202eb", 2, 3), 20, ("a\\u202eb", 7, 1)),
-}
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-def test_a_window_is_cut_around_the_evidence(name: str) -> None:
-    (text, start, end), room, window = WINDOWS[name]
-    made = windowed(Evidence(text, start, end), room)
-    assert tuple(made) == window
+@rows(TABLES["windows"])
+def test_a_window_is_cut_around_the_evidence(source: tuple[str, int, int], room: int, window: list[Any]) -> None:
+    made = windowed(Evidence(*source), room)
+    assert list(made) == window
     assert cell_len(made.text) <= room
 
 

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, chunk, forms, judged, schema, some, sse
-from tests.tables import rows
+from tests.rules.case import read, read_turn
+from tests.tables import rows, tables
 from wirelint.apis import APIS
 from wirelint.capture.offline import Checked, fix
 from wirelint.fix import FixPolicy
@@ -19,6 +20,7 @@ from wirelint.view.html.exchange import make_detail
 from wirelint.view.mitm import Shown, lines, plain
 from wirelint.view.text import render_conversation
 
+TABLES = read(tables(__file__))
 SEARCH = Call("search", {"q": "launch"}, "call_11")
 HISTORY = (User("When do we launch?"), Assistant("Let me look.", (SEARCH,)), Result("call_11", "On the 4th."))
 TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
@@ -46,38 +48,10 @@ def test_every_api_shows_both_sides(api: str, stream: bool) -> None:
     assert "On the fourth." not in request
 
 
-TURNS = {
-    "a result stands below its call": (HISTORY, ["→ search", "← On the 4th."], "tool       ←"),
-    "a result without its call keeps its place": (
-        (*HISTORY[:1], Result("call_99", "Nobody asked.")),
-        ["tool       ← Nobody asked.  call_99"],
-        "→",
-    ),
-    "a failed call": (
-        (*HISTORY[:2], Result("call_11", "no such index", is_error=True)),
-        ["→ search", "← error: no such index"],
-        "tool       ←",
-    ),
-    "an empty answer": ((User("Hello"), Assistant(""), User("Hello?")), ["Hello", "Hello?"], "→"),
-    "a long history": (
-        tuple(User(f"Word {number} of the user.") for number in range(40)),
-        ["… 28 earlier messages", "Word 28 of", "Word 39 of"],
-        "Word 27 of",
-    ),
-    "long thinking is folded": (
-        (User("Hi."), Assistant("Hello.", (), "I think, and think. " * 50)),
-        ["thinking, 1,000 characters: I think", "Hello."],
-        "I think, and think. " * 10,
-    ),
-    "long words are shortened": ((User("x" * 2100),), ["x" * 2000 + "… (+100 characters)"], "x" * 2001),
-}
-
-
-@pytest.mark.parametrize("name", TURNS)
-def test_turns_are_shown_in_their_order(name: str) -> None:
-    history, expected, absent = TURNS[name]
-    api = "anthropic.messages" if "fail" in name or "think" in name else "openai.chat"
-    record = Talk(history=history, tools=TOOLS, text="Well.").record(api, False)
+@rows(TABLES["turns"])
+def test_turns_are_shown_in_their_order(turns: list[dict[str, Any]], expected: list[str], absent: str) -> None:
+    api = "anthropic.messages" if any({"is_error", "reasoning"} & turn.keys() for turn in turns) else "openai.chat"
+    record = Talk(history=tuple(map(read_turn, turns)), tools=TOOLS, text="Well.").record(api, False)
     shown = text(judged(record, "xml-leak"), "request", 4000)
     position = 0
     for part in expected:
@@ -125,15 +99,7 @@ def test_an_exchange_that_is_under_way_says_so() -> None:
     assert "no response bytes yet" in text(nothing, "request", open=True)
 
 
-ODD: dict[str, tuple[dict[str, Any], str]] = {
-    "an error of the provider": ({"body": '{"error": {"message": "overloaded"}}', "status": 529}, "overloaded"),
-    "no reply": ({"body": "", "status": None}, "(no reply)"),
-    "an empty reply": ({"body": '{"choices": []}'}, "(empty)"),
-    "a reply that is no JSON": ({"body": "<html>"}, "openai.chat"),
-}
-
-
-@rows(ODD)
+@rows(TABLES["odd"])
 def test_odd_replies_are_shown(response: dict[str, Any], expected: str) -> None:
     record = Talk().record("openai.chat", False)
     record["response"].update(response)

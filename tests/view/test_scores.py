@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.build import FORMS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, checked, judged, schema, some
+from tests.rules.case import read_talk
+from tests.tables import rows, tables
 from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.fix import FixPolicy
 from wirelint.view.scorecard import section
@@ -31,21 +34,12 @@ def talk(*calls: Call, text: str = "", **more: Any) -> Talk:
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
-@pytest.mark.parametrize(
-    ("said", "finish", "calls", "valid", "successful"),
-    [
-        pytest.param(talk(text="At nine."), "stop", 0, 0, False, id="text"),
-        pytest.param(talk(GOOD), "tool_calls", 1, 1, True, id="a call"),
-        pytest.param(talk(GOOD, Call("tide", {"port": "Deal"}, id="call_b")), "tool_calls", 2, 2, True, id="two"),
-        pytest.param(talk(Call("tide", {"port": 4})), "tool_calls", 1, 0, False, id="a wrong type"),
-        pytest.param(talk(Call("tide", {})), "tool_calls", 1, 0, False, id="an argument is missing"),
-        pytest.param(talk(GOOD, Call("ebb", {}, id="call_b")), "tool_calls", 2, 1, False, id="one undeclared"),
-    ],
-)
+@rows(tables(__file__)["replies"])
 def test_what_becomes_of_a_reply(
-    api: str, stream: bool, said: Talk, finish: str, calls: int, valid: int, successful: bool
+    said: dict[str, Any], finish: str, calls: int, valid: int, successful: bool, api: str, stream: bool
 ) -> None:
-    seen = some(observe(judged(said.record(api, stream))))
+    made = replace(read_talk(dict(said)), tools=TOOLS)
+    seen = some(observe(judged(made.record(api, stream))))
     assert seen.outcome is not None
     assert (seen.outcome.finish, seen.outcome.calls, seen.outcome.valid) == (finish, calls, valid)
     assert seen.outcome.is_successful is successful

@@ -14,6 +14,7 @@ import pytest
 from tests.addon.dashboard import LOW_CONTRAST
 from tests.build import Assistant, Call, Result, Talk, User, as_record, some
 from tests.selection import is_complete
+from tests.tables import tables
 from tests.view.html.browser import Report, chromium
 from tests.view.html.pages import LEAK, page, sample
 from wirelint.capture.offline import Checked
@@ -48,27 +49,19 @@ def tab(browser: Browser, path: Path) -> Iterator[Report]:
 
 
 CLEAN = "2 clean exchanges"
-FILTERS: dict[str, tuple[str, str, list[str]]] = {
-    "rule": ("rule", "LK101", ["leak", "repaired"]),
-    "severity": ("severity", "warning", ["stall"]),
-    "clean": ("severity", "clean", ["clean-1", "clean-2", "clean-3", "clean-4"]),
-    "layer": ("layer", "gateway", ["leak", "repaired", "stall"]),
-    "model": ("model", "other-2", ["1 clean exchange"]),
-    "api": ("api", "anthropic.messages", ["1 clean exchange"]),
-    "rewritten": ("rewritten", "yes", ["repaired"]),
-}
+TABLES = tables(__file__)
 
 
 def test_filters(tab: Report) -> None:
     everything = tab.shown
     assert everything == [CLEAN, "leak", "repaired", "stall", CLEAN]
     found = {}
-    for name, (kind, value, _) in FILTERS.items():
+    for name, (kind, value, _) in TABLES["filters"].items():
         tab.choose(kind, value)
         found[name] = tab.shown
         tab.page.click("#clear")
         assert tab.shown == everything
-    expected = {name: entries for name, (_, _, entries) in FILTERS.items()}
+    expected = {name: entries for name, (_, _, entries) in TABLES["filters"].items()}
     assert found == expected
     tab.page.uncheck("#hide-clean")
     tab.choose("provider", "llm.test")
@@ -82,19 +75,8 @@ def test_filters(tab: Report) -> None:
     assert len(tab.shown) == 7
 
 
-SEARCHES = {
-    "in a result": ("12 DEGREES", ["clean-2"]),
-    "in a history": ('"let me see"', ["clean-2"]),
-    "in an answer, two words": ("welcome you", ["clean-4"]),
-    "in a finding": ("xml-leak", ["leak", "repaired"]),
-    "in the arguments of a call": ("bergen", ["clean-3"]),
-    "in a repair": ("promoted", ["repaired"]),
-    "nowhere": ("platypus", []),
-}
-
-
 def test_search(tab: Report) -> None:
-    for query, expected in SEARCHES.values():
+    for query, expected in TABLES["searches"].values():
         tab.search(query)
         tab.shows(*expected)
     assert tab.run("document.querySelector('#shown').textContent") == "0 of 7"

@@ -14,6 +14,7 @@ import pytest
 from markupsafe import Markup
 
 from tests.build import some
+from tests.tables import rows, tables
 from tests.view.html.pages import LEAK, Page, page, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
@@ -23,6 +24,8 @@ from wirelint.timing import Arrivals
 from wirelint.view.html import Section, Summary, write_report
 from wirelint.view.html.exchange import build_timeline
 from wirelint.view.scorecard import COLOURS
+
+TABLES = tables(__file__)
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +38,9 @@ def finding(pointer: str | None, message: str = "said so", span: tuple[int, int]
     return Finding("XX901", "made-up", "error", "high", "model", "response", message, pointer, None, None, span)
 
 
-STRIPS: dict[str, tuple[tuple[tuple[float, int], ...], Timing, list[list[float]] | None]] = {
-    "no times": ((), Timing(), None),
-    "times that are none": (((float("nan"), 5), (float("inf"), 5)), Timing(duration=5.0), None),
-    "a duration alone": ((), Timing(duration=900.0), []),
-    "steady": (((100.0, 5), (200.0, 5), (300.0, 5)), Timing(duration=310.0), []),
-    "a second of silence": (((100.0, 5), (1200.0, 5)), Timing(duration=1300.0), [[100.0, 1200.0]]),
-    "a second in an hour": (((100.0, 5), (1200.0, 5), (1300.0, 5)), Timing(duration=1400.0 * 20), [[1300.0, 28000.0]]),
-    "long before the first": (((9000.0, 5), (9100.0, 5)), Timing(duration=9200.0), []),
-    "silence to the end": (((100.0, 5),), Timing(duration=5000.0), [[100.0, 5000.0]]),
-}
-
-
-@pytest.mark.parametrize(("chunks", "timing", "gaps"), STRIPS.values(), ids=STRIPS)
-def test_silences(chunks: tuple[tuple[float, int], ...], timing: Timing, gaps: list[list[float]] | None) -> None:
-    drawn = build_timeline(chunks, timing)
+@rows(TABLES["strips"])
+def test_silences(chunks: list[tuple[str, int]], duration: float | None, gaps: list[list[float]] | None) -> None:
+    drawn = build_timeline([(float(at), size) for at, size in chunks], Timing(duration=duration))
     assert (None if drawn is None else drawn["gaps"]) == gaps
 
 
@@ -170,25 +161,12 @@ def test_no_character_of_the_wire_that_acts_is_in_the_file(tmp_path: Path) -> No
     assert not set(hidden) - set("]0;x2J") & set(made.read_text("utf-8"))
 
 
-TEXT_ON: dict[str, str] = {
-    "page": "ink dim link error warning info fixed",
-    "card": "ink dim link error warning info fixed model user tool",
-    "sunk": "ink dim link model user tool error fixed",
-    "error-soft": "ink dim error fixed",
-    "warning-soft": "ink dim warning fixed",
-    "info-soft": "ink dim info fixed",
-    "fixed-soft": "ink dim fixed model tool user",
-    "gone-soft": "gone",
-}
-"""The colours of texts on each background of the style sheet."""
-
-
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_all_text_has_contrast(scheme: int, made: Page) -> None:
     colours = {name: pair[scheme] for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w+), (#\w+)\)", made.html)}
     low = [
         (ground, text, contrast(colours[text], colours[ground]))
-        for ground, texts in TEXT_ON.items()
+        for ground, texts in TABLES["text_on"].items()  # the colours of texts on each background of the style sheet
         for text in texts.split()
         if contrast(colours[text], colours[ground]) < 4.5
     ]
