@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import gzip
@@ -16,7 +17,7 @@ import zstandard
 from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
-from tests.build import REGISTRY, as_record, chunk, sse
+from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from tests.fakes import Clock
 from wirelint.addon.addon import Inspector
 from wirelint.addon.annotate import judge, read
@@ -43,6 +44,9 @@ BEGUN = sse(chunk({"content": "Once upon"}), done=False).encode()
 OVER = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
 """A stream in three pieces."""
 
+CUT = Talk().record("openai.chat", True)
+CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
+"""A stream that ends too early."""
 
 NAME = "3f2a9c11-0000"
 
@@ -125,7 +129,7 @@ def flow_of(record: Mapping[str, Any], *, live: bool = True) -> http.HTTPFlow:
     made = as_record(record)
     headers: dict[str | bytes, str | bytes] = dict(made.request_headers)
     flow = tflow.tflow()
-    flow.request = http.Request.make("POST", made.url, made.request_body or b"", headers)
+    flow.request = http.Request.make(made.method, made.url, made.request_body or b"", headers)
     flow.live = live
     if not live:
         flow.response = head_of(record)
@@ -149,6 +153,13 @@ def inspecting(*addons: Any, **options: str) -> Iterator[tuple[Inspector, Any]]:
         context.configure(inspector, **{"wirelint_captures": "", **options})
         yield inspector, context
         inspector.done()
+
+
+def loaded(inspector: Inspector, flow: http.HTTPFlow) -> http.HTTPFlow:
+    """The flow of a file after all hooks that mitmproxy calls for it."""
+    with taddons.context(Inspector()) as context:
+        asyncio.run(context.cycle(inspector, flow))
+    return flow
 
 
 def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:

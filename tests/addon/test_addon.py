@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.addonmanager import traverse
-from mitmproxy.test import taddons
 
-from tests.addon.build import captured, ended, flow_of, head_of, inspecting, pass_head, pass_through
-from tests.build import Talk, chunk, some, sse
+from tests.addon.build import CUT, captured, ended, flow_of, head_of, inspecting, loaded, pass_head, pass_through
+from tests.build import Talk, some
 from wirelint.addon import addon as module
 from wirelint.addon.addon import Inspector
 from wirelint.addon.streamed_reply import HttpReply
 
 RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
 BODY = RECORD["response"]["body"].encode()
-CUT = Talk().record("openai.chat", True)
-CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 
 
 def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:
@@ -28,25 +24,15 @@ def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:
     assert some(flow.response).raw_content == BODY
     assert flow.comment == "ok · acme-1 · openai.chat"
     (line,) = captured(inspector, tmp_path)
-    assert (line["id"], line["api"], line["end"], line["response"]["body"]) == (
-        flow.id,
-        "openai.chat",
-        "complete",
-        BODY.decode(),
-    )
+    told = line["id"], line["api"], line["end"], line["response"]["body"]
+    assert told == (flow.id, "openai.chat", "complete", BODY.decode())
 
 
-ORDERS = {
-    "response, then error": ("response", "error"),
-    "error, then response": ("error", "response"),
-    "response twice": ("response", "response"),
-}
-
-
-@pytest.mark.parametrize("name", ORDERS)
-def test_it_ends_once(inspector: Inspector, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "second"), [("response", "error"), ("error", "response"), ("response", "response")], ids=str
+)
+def test_it_ends_once(inspector: Inspector, tmp_path: Path, first: str, second: str) -> None:
     flow = pass_through(inspector, CUT)
-    first, second = ORDERS[name]
     if first == "error":
         flow.error = mitmproxy_flow.Error("Client disconnected.")
     getattr(inspector, first)(flow)
@@ -95,22 +81,17 @@ def test_flows_of_a_file_are_judged_and_not_written_again(
 ) -> None:
     flow = flow_of(CUT, live=False)
     if end is not None:
-        assert flow.response is not None
-        flow.response.headers["x-wirelint-end"] = end
-    with taddons.context(Inspector()) as context:
-        asyncio.run(context.cycle(inspector, flow))
-    assert flow.marked == marked
+        some(flow.response).headers["x-wirelint-end"] = end
+    assert loaded(inspector, flow).marked == marked
     assert some(flow.response).stream is False
     assert captured(inspector, tmp_path) == []
 
 
 def test_a_flow_of_a_file_without_its_body(inspector: Inspector) -> None:
     flow = flow_of(RECORD, live=False)
-    assert flow.response is not None
-    flow.response.raw_content = None
-    with taddons.context(Inspector()) as context:
-        asyncio.run(context.cycle(inspector, flow))
-    assert (flow.comment, flow.response.raw_content) == ("unread · acme-1 · openai.chat", None)
+    some(flow.response).raw_content = None
+    loaded(inspector, flow)
+    assert (flow.comment, some(flow.response).raw_content) == ("unread · acme-1 · openai.chat", None)
 
 
 def test_requests_that_are_none_of_ours(inspector: Inspector) -> None:

@@ -9,8 +9,8 @@ import pytest
 from mitmproxy import flowfilter
 from mitmproxy.test import tflow
 
-from tests.addon.build import result_of_record, with_model
-from tests.build import Call, Talk, chunk, schema, sse
+from tests.addon.build import CUT, result_of_record, with_model
+from tests.build import Call, Talk, schema
 from tests.tables import pairs, tables
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.capture.offline import Checked
@@ -33,8 +33,6 @@ def with_findings(*findings: tuple[str, Severity], result: Checked = CLEAN) -> C
     return replace(result, findings=made)
 
 
-BROKEN = Talk().record("openai.chat", True)
-BROKEN["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 REFUSED = Talk(status=429).record("openai.chat", False)
 
 MENDED = replace(
@@ -49,7 +47,7 @@ MENDED = replace(
 COMMENTS: dict[str, tuple[Checked, str, str]] = {
     "clean": (CLEAN, "ok · acme-1 · 2 calls · openai.chat", ""),
     "an error": (
-        result_of_record(BROKEN, rules=("ST604",)),
+        result_of_record(CUT, rules=("ST604",)),
         "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
         ":bangbang:",
     ),
@@ -75,7 +73,7 @@ COMMENTS: dict[str, tuple[Checked, str, str]] = {
     ),
     "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · 11→7 tokens · openai.chat", ""),
     "the client left": (
-        result_of_record(BROKEN, "client-left", rules=("ST604",)),
+        result_of_record(CUT, "client-left", rules=("ST604",)),
         "client-left · acme-1 · openai.chat",
         "",
     ),

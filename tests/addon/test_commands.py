@@ -11,8 +11,8 @@ from mitmproxy import command, exceptions, http
 from mitmproxy.addons.view import View
 from mitmproxy.test import tflow
 
-from tests.addon.build import ended, inspecting
-from tests.addon.test_addon import CUT, RECORD
+from tests.addon.build import CUT, ended, inspecting
+from tests.addon.test_addon import RECORD
 from tests.addon.test_contentview import reopened, shown
 from tests.build import Assistant, Talk, User, schema
 from tests.tables import pairs, tables

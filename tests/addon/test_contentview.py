@@ -8,8 +8,8 @@ import pytest
 from mitmproxy import contentviews, http
 from mitmproxy.test import tflow
 
-from tests.addon.build import ended, flow_of, head_of
-from tests.addon.test_addon import BODY, CUT, RECORD
+from tests.addon.build import CUT, ended, flow_of, head_of
+from tests.addon.test_addon import BODY, RECORD
 from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User, some
 from wirelint.addon import ui

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import gzip
 from pathlib import Path
@@ -12,9 +11,8 @@ import pytest
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
-from mitmproxy.test import taddons
 
-from tests.addon.build import CODERS, captured, flow_of, pass_head
+from tests.addon.build import CODERS, captured, flow_of, head_of, loaded, pass_head
 from tests.build import FORMS, Talk, User, as_record, some
 from tests.fakes import at_most
 from tests.tables import rows, tables
@@ -33,12 +31,9 @@ OPTIONS = {"wirelint_rules": str(RULES), "wirelint_select": "XX901", "wirelint_f
 def answered(inspector: Inspector, talk: Talk, api: str = "openai.chat", **headers: str) -> http.HTTPFlow:
     """A flow whose whole reply mitmproxy has held."""
     record = talk.record(api, False)
+    record["response"]["headers"] |= {name.replace("_", "-"): value for name, value in headers.items()}
     flow = flow_of(record)
-    fields = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    response = http.Response.make(200, b"", fields)
-    del response.headers["content-length"]
-    response.raw_content = None
-    pass_head(inspector, flow, response)
+    response = pass_head(inspector, flow, head_of(record))
     body = as_record(record).response_body or b""
     coded = gzip.compress(body) if headers.get("content_encoding") == "gzip" else body
     if response.stream is False:
@@ -179,8 +174,7 @@ def test_a_flow_from_a_file_is_judged_by_what_came_in(inspector: Inspector, tmp_
     assert isinstance(again, http.HTTPFlow)
     again.live = False
     before = messages(again)
-    with taddons.context(Inspector()) as context:
-        asyncio.run(context.cycle(inspector, again))
+    loaded(inspector, again)
     assert again.metadata["wirelint.findings"] == ["murmur"]
     assert [one["side"] for one in again.metadata["wirelint.detail"]] == [one["side"] for one in line["findings"]]
     assert again.metadata["wirelint.fixed"] == ["murmur"]

@@ -6,7 +6,13 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from wirelint.addon.idle_queue import LARGE, IdleQueue
+import pytest
+
+from tests.addon.build import result_of_record
+from tests.build import Call, Talk, schema, some
+from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
+from wirelint.model import Exchange
+from wirelint.state.ledger import Ledger, Unnamed
 
 
 def test_only_so_much_waits() -> None:
@@ -23,28 +29,35 @@ def test_only_so_much_waits() -> None:
     asyncio.run(run())
 
 
-def threaded(gate: threading.Event) -> tuple[IdleQueue[str], list[tuple[str, str, bool]]]:
-    """A backlog whose large pieces are read when the gate opens; what was done of which piece, whether on the loop."""
-    done: list[tuple[str, str, bool]] = []
-    here = threading.get_ident()
+def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
+    done: list[tuple[str, bool]] = []
+    here, gate = threading.get_ident(), threading.Event()
 
     def work(item: str) -> Callable[[], None]:
-        if item.isupper():
-            assert gate.wait(20)
-        done.append(("read", item, threading.get_ident() == here))
-        return lambda: done.append(("judged", item, threading.get_ident() == here))
+        assert gate.wait(20)
+        done.append((f"read {item}", threading.get_ident() == here))
+        return lambda: done.append((f"judged {item}", threading.get_ident() == here))
 
-    return IdleQueue(work, lambda: False, most=4 * LARGE), done
-
-
-def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
-    async def run() -> list[tuple[str, str, bool]]:
-        gate = threading.Event()
-        waiting, done = threaded(gate)
+    async def run() -> None:
+        waiting = IdleQueue(work, lambda: False, most=4 * LARGE)
         waiting.put("A", 9 * LARGE)  # above the bound, and by itself
         assert done == []
         gate.set()
         waiting.drain()
-        return done
 
-    assert asyncio.run(run()) == [("read", "A", False), ("judged", "A", True)]
+    asyncio.run(run())
+    assert done == [("read A", False), ("judged A", True)]
+
+
+EXCHANGE = some(
+    result_of_record(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
+)
+
+
+@pytest.mark.parametrize("placed", [True, False], ids=["placed", "not placed yet"])
+def test_before_the_ledger_is_asked_what_waits_is_taken_in(placed: bool) -> None:
+    ledger = Ledger()
+    current = CurrentLedger(lambda: ledger, lambda: None if ledger.issued("call_7") else ledger.record(EXCHANGE))
+    exchange: Exchange = EXCHANGE if placed else Unnamed.of(EXCHANGE, current)
+    assert ledger.issued("call_7") is None
+    assert [call.id for call in current.calls(exchange.conversation)] == ["call_7"]

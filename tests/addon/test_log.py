@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.addon.build import result_of_record
-from tests.build import Call, Talk, chunk, schema, sse
+from tests.addon.build import CUT, result_of_record
+from tests.build import Call, Talk, schema
 from wirelint.addon import log
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
@@ -21,8 +21,6 @@ CLEAN = result_of_record(
     )
 )
 WHOLE = result_of_record(Talk(text="All is well.").record("anthropic.messages", False))
-CUT = Talk().record("openai.chat", True)
-CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 REFUSED = result_of_record(Talk(status=429).record("openai.chat", False), rules=("ST604",))
 MIXED = replace(
     CLEAN,

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import tflow
 
-from tests.addon.build import captured, inspecting
+from tests.addon.build import captured, flow_of, head_of, inspecting, pass_head
 from tests.build import some
 from tests.rules.mcp import call, note, request, result, text
 from wirelint.addon import mcp_streams as module
@@ -29,18 +28,15 @@ def event(document: Any) -> bytes:
 
 def begun(inspector: Inspector, path: str, body: Any = None, status: int = 200) -> http.HTTPFlow:
     """A flow whose head has come: a post, or a stream that is opened."""
-    flow = tflow.tflow()
-    method, data = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
-    headers = http.Headers([(b"accept", b"text/event-stream")])
-    flow.request = http.Request.make(method, f"http://tools.test{path}", data, headers)
-    flow.live = True
-    inspector.request(flow)
+    kind = "text/event-stream" if status == 200 else "text/plain"
+    url, method = f"http://tools.test{path}", "GET" if body is None else "POST"
+    request = {"method": method, "url": url, "headers": {"accept": "text/event-stream"}, "body": body}
+    record = {"request": request, "response": {"status": status, "headers": {"content-type": kind}}}
+    flow = flow_of(record)
     if status:
-        kind = "text/event-stream" if status == 200 else "text/plain"
-        flow.response = http.Response.make(status, b"", {"content-type": kind})
-        flow.response.headers.pop("content-length", None)
-        flow.response.raw_content = None
-        inspector.responseheaders(flow)
+        pass_head(inspector, flow, head_of(record))
+    else:
+        inspector.request(flow)
     return flow
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import tflow
 
-from tests.addon.build import captured, pass_head
+from tests.addon.build import captured, flow_of, head_of, pass_head
 from tests.build import checked, some
 from tests.tables import rows, tables
 from wirelint.addon.addon import Inspector
@@ -29,15 +28,11 @@ OPTIONS = {"wirelint_fix": "unsafe"}
 
 def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encode(), **fields: str) -> http.HTTPFlow:
     """A flow that streams past the inspector; what the client gets is what came."""
-    flow = tflow.tflow()
     data = body.encode("latin-1") if isinstance(body, str) else json.dumps(body).encode()
-    headers = http.Headers([(b"authorization", b"Bearer sk-secret-0123456789abcdef")])
-    flow.request = http.Request.make("POST", url, data, headers)
-    flow.live = True
-    response = http.Response.make(200, b"", {"content-type": "application/json", **fields})
-    response.headers.pop("content-length", None)
-    response.raw_content = None
-    stream = pass_head(inspector, flow, response).stream
+    request = {"url": url, "headers": {"authorization": "Bearer sk-secret-0123456789abcdef"}, "body": data}
+    record = {"request": request, "response": {"headers": {"content-type": "application/json", **fields}}}
+    flow = flow_of(record)
+    stream = pass_head(inspector, flow, head_of(record)).stream
     assert flow.request.raw_content == data
     if isinstance(stream, HttpReply):
         assert b"".join([stream(reply[:5]), stream(reply[5:])]) == reply  # type: ignore[list-item]

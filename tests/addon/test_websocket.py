@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import pytest
 from mitmproxy import http
-from mitmproxy.test import taddons, tflow
+from mitmproxy.test import tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from tests.addon.build import captured
+from tests.addon.build import captured, loaded
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Talk
 from wirelint.addon import websocket as module
@@ -133,7 +132,5 @@ def test_a_flow_from_a_file_is_judged_and_not_written_again(inspector: Inspector
         for by_client, messages in ((True, [asked(LEAK)]), (False, answered(LEAK)))
         for message in messages
     ]
-    with taddons.context(Inspector()) as context:
-        asyncio.run(context.cycle(inspector, flow))
-    assert flow.comment.startswith("xml-leak")
+    assert loaded(inspector, flow).comment.startswith("xml-leak")
     assert captured(inspector, tmp_path) == []
