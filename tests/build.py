@@ -10,9 +10,11 @@ import functools
 import importlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, AnyStr, TypeVar
+
+import pytest
 
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem
@@ -28,15 +30,8 @@ APIS = ("openai.chat", "anthropic.messages")
 _HERE = frozenset(APIS)
 """APIs whose shapes are written in this file."""
 CALLING = (
-    *(
-        "openai.chat",
-        "anthropic.messages",
-        "openai.responses",
-        "google.generate_content",
-        "ollama.chat",
-        "mistral.chat",
-    ),
-    *("cohere.chat", "bedrock.converse"),
+    *("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat"),
+    *("mistral.chat", "cohere.chat", "bedrock.converse"),
 )
 """APIs that have a form for calls."""
 FORMS = tuple(itertools.product(APIS, (False, True)))
@@ -48,6 +43,15 @@ def some(value: T | None) -> T:
     """The value, which must be there."""
     assert value is not None
     return value
+
+
+def complaint(kind: type[Exception], act: Callable[[], object]) -> str:
+    """The message of the error that a call raises: one line."""
+    with pytest.raises(kind) as caught:
+        act()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
 
 
 def forms(*apis: str) -> tuple[tuple[str, bool], ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +40,11 @@ def few_samples(folder: Path) -> None:
     lines = (SAMPLES / "faults.jsonl").read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if any(word in line[:60] for word in (b"-leak-", b"concatenated", b"collision"))]
     (folder / "faults.jsonl").write_bytes(b"".join(kept))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The documents of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture

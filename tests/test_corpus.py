@@ -7,7 +7,6 @@ is not in its `also`. `prior` holds exchanges that passed before it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, as_record
+from tests.command import read_lines
 from tests.selection import in_batches, sampled
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
@@ -28,10 +28,6 @@ KNOWN: Mapping[str, str] = {}
 """Exchange id → why rules and label differ, and which of them is right. An entry that no longer differs fails."""
 
 Line = Mapping[str, Any]
-
-
-def read_lines(path: Path) -> list[Line]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def cases(lines: Iterable[Line]) -> list[Any]:

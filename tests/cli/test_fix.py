@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.build import REGISTRY, Talk, User, lint
 from tests.capture.shouts import record, write, write_rule
-from tests.command import Wirelint
+from tests.command import Wirelint, read_lines
 from tests.rules.case import expand, fires
 from tests.selection import rotated, sampled
 from tests.tables import rows, tables
@@ -28,10 +27,6 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str, str]
     return "--rules", str(write_rule(tmp_path_factory.mktemp("own") / "rules")), "--select", "XX901"
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 # --- what is written --------------------------------------------------------------------------------------------------
 
 
@@ -47,13 +42,13 @@ def test_a_file_is_fixed_into_another(wirelint: Wirelint, tmp_path: Path, rules:
     assert "says SCREAM" in ran.out
     assert "says LOUD" not in ran.out
     assert source.read_bytes() == before
-    first, second = _lines(out)
+    first, second = read_lines(out)
     assert "calm SCREAM" in first["delivered"]["body"]
     assert second == record()
     ran = wirelint("fix", source, "-o", out, "--unsafe-fixes", "--force", *rules)
     assert (ran.status, ran.out) == (0, "")
     assert ran.err.startswith("Fixed 3 problems (2 safe, 1 unsafe) in 1 of 2 exchanges; nothing remains\n")
-    assert "calm word" in _lines(out)[0]["delivered"]["body"]
+    assert "calm word" in read_lines(out)[0]["delivered"]["body"]
 
 
 def test_a_folder_is_fixed_into_another(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
@@ -236,7 +231,7 @@ def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tu
             view = wirelint("show", out, option, *wire, *rules).out
             assert there in view
             assert gone not in view.replace("fix (safe): say calm", "")
-    assert "✎" in wirelint("show", write(tmp_path / "two.jsonl", *_lines(out), record()), *rules).out
+    assert "✎" in wirelint("show", write(tmp_path / "two.jsonl", *read_lines(out), record()), *rules).out
     raw = wirelint("show", out, "--wire", *rules)
     assert "LOUD" in raw.out
     assert "--delivered shows what was sent on" in raw.err

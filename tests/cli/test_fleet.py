@@ -14,7 +14,7 @@ import pytest
 
 from tests.build import Assistant, Talk, Turn, User, schema
 from tests.cli.test_check import write
-from tests.command import Ran, Wirelint
+from tests.command import Ran, Wirelint, read_lines
 from tests.selection import sampled
 from tests.test_registry import draft
 from wirelint.capture import offline
@@ -24,10 +24,6 @@ ROOT = Path(__file__).parents[2]
 DAY = 1769852700.0
 PORTS = ("Hove", "Rye", "Deal", "Bude", "Looe")
 Line = dict[str, Any]
-
-
-def _read(file: Path) -> list[Line]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 def _turns(name: str, started: float) -> list[Line]:
@@ -46,12 +42,12 @@ def _turns(name: str, started: float) -> list[Line]:
 @pytest.fixture
 def lines(wirelint: Wirelint, tmp_path: Path) -> list[Line]:
     """The samples and some conversations, one after the other in time, with the roots that a proxy writes."""
-    samples = [line for file in sampled(sorted(ROOT.glob("captures/*/*.jsonl")), 1) for line in _read(file)]
+    samples = [line for file in sampled(sorted(ROOT.glob("captures/*/*.jsonl")), 1) for line in read_lines(file)]
     talks = [_turns(name, DAY + number) for number, name in enumerate(PORTS)]
     mixed = [line for lines in zip(*talks, strict=True) for line in lines]
     write(tmp_path / "all.jsonl", *samples, *mixed)
     assert wirelint("export", tmp_path / "all.jsonl", "-o", tmp_path / "lines.jsonl").status == 0
-    return _read(tmp_path / "lines.jsonl")
+    return read_lines(tmp_path / "lines.jsonl")
 
 
 def _run(folder: Path, proxy: str, lines: Sequence[Line], parts: int) -> None:
@@ -151,7 +147,7 @@ def test_the_tables_of_a_cluster_are_those_of_one_process(on_ray: Callable[..., 
     assert _rows("tables") == _rows("one")
     assert "0 tasks" in on_ray().err, "what is done is not done again"
     last = sorted(Path("captures").iterdir())[-1] / "exchanges.jsonl"
-    write(last, *_read(last), {**_turns("Ryde", DAY)[0], "root": "0"})
+    write(last, *read_lines(last), {**_turns("Ryde", DAY)[0], "root": "0"})
     tasks = re.search(r"wrote tables: (\d+) tasks, (\d+) done before", on_ray().err)
     assert tasks is not None
     assert 0 < int(tasks[1]) <= int(tasks[2]), "only the run that has grown is checked again"

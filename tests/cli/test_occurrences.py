@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.cli.test_check import write
-from tests.command import Wirelint
+from tests.command import Wirelint, read_lines
 from tests.state.test_issues import mangled
 
 COUNTS: dict[str, Callable[[str], object]] = {
@@ -67,5 +67,5 @@ def test_show_tells_how_often_a_fault_was_found_again(wirelint: Wirelint, sessio
 
 def test_a_repair_is_recorded_on_every_turn(wirelint: Wirelint, session: Path, tmp_path: Path) -> None:
     wirelint("fix", session, "--select=ID301", "-o", tmp_path / "fixed.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "fixed.jsonl").read_text().splitlines()]
+    lines = read_lines(tmp_path / "fixed.jsonl")
     assert [len(line.get("fixes", ())) for line in lines] == [0, 1, 2, 3]

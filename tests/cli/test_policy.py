@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import Call, Talk, User, schema
-from tests.command import Wirelint
+from tests.command import Wirelint, read_lines
 from wirelint.rule import excerpt
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
@@ -52,7 +52,7 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
         0,
         "Fixed 4 problems (4 safe) in 2 of 2 exchanges; nothing remains",
     )
-    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    records = read_lines(tmp_path / "out.jsonl")
     assert [[repair["title"] for repair in record["fixes"]] for record in records] == [
         [f"search_notes: replaced workspace by {excerpt(str(notes))}", "search_notes: replaced subWorkspace by null"]
     ] * 2

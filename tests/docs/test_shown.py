@@ -126,16 +126,11 @@ FILES = Path(__file__).with_name("files")
 def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all the files of which the pages speak, those that other commands write among them."""
     here = tmp_path_factory.mktemp("shown")
-    here_tools = {"tide": schema(port="string")}
+    tools = {"tide": schema(port="string")}
     leaked = '<invoke name="tide"><arg name="port">Hove</arg></invoke>'
-    records = [
-        {**Talk((User("Tide?"),), tools=here_tools, text=leaked).record("openai.chat", False), "id": "3f2a9c11-0000"},
-        {
-            **Talk((User("Tide?"),), tools=here_tools, calls=(Call("tide", {"port": "Hove"}),)).record(
-                "openai.chat", True
-            )
-        },
-    ]
+    leak = Talk((User("Tide?"),), tools=tools, text=leaked).record("openai.chat", False)
+    call = Talk((User("Tide?"),), tools=tools, calls=(Call("tide", {"port": "Hove"}),)).record("openai.chat", True)
+    records = [{**leak, "id": "3f2a9c11-0000"}, call]
     run = "".join(json.dumps(record) + "\n" for record in records)
     (here / "stdin").write_text(run, encoding="utf-8")
     for name in ("captures", "recordings", "reference", "openrouter", "vllm"):
@@ -163,11 +158,7 @@ def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("shown", RUN, ids=str)
 def test_a_command_runs(
-    shown: Shown,
-    pattern: Path,
-    tmp_path: Path,
-    wirelint: Wirelint,
-    monkeypatch: pytest.MonkeyPatch,
+    shown: Shown, pattern: Path, tmp_path: Path, wirelint: Wirelint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "here"
     shutil.copytree(pattern, folder, symlinks=True)

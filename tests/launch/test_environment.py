@@ -7,6 +7,7 @@ from pathlib import Path
 import certifi
 import pytest
 
+from tests.build import complaint
 from tests.tables import rows, tables
 from wirelint.launch.environment import (
     AddressError,
@@ -36,9 +37,8 @@ def test_targets(name: str, url: str, origin: str, rest: str) -> None:
     "url", ["ftp://x.example", "https://", "http://x.example:99999", "https://me:secret@x.example"]
 )
 def test_what_is_no_target(url: str) -> None:
-    with pytest.raises(AddressError, match="OPENAI_BASE_URL=") as error:
-        read_target("OPENAI_BASE_URL", url)
-    assert "secret" not in str(error.value)
+    said = complaint(AddressError, lambda: read_target("OPENAI_BASE_URL", url))
+    assert ("OPENAI_BASE_URL=" in said, "secret" in said) == (True, False)
 
 
 @rows(TABLES["no_proxy"])

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import Talk, chunk, sse
-from tests.live.harness import SCRIPT, SHIM, Upstream, post, refused, replying, running
+from tests.live.harness import SHIM, Upstream, refused, replying, running
+from tests.live.leaks import CLEAN, ask, body_of, kind_of
+from tests.live.scenes import OPENAI
 from tests.selection import sampled
 
 BEARER = "Bearer x1y2z3w4v5"
@@ -44,13 +45,7 @@ def test_options_of_the_configuration_file(upstream: Upstream, tmp_path: Path) -
     (tmp_path / "conf" / "config.yaml").write_text(json.dumps(settings))
     upstream.scripts["large"] = replying([b"x" * 3000], content_type="application/json")
     with running(tmp_path, upstream.url) as proxy:
-        body = Talk().record("openai.chat", False)["request"]["body"].encode()
-        post(
-            proxy.port,
-            "/v1/chat/completions",
-            body,
-            {SCRIPT: "large", "x-test-id": "large", "authorization": "Bearer x1y2z3w4v5"},
-        )
+        ask(proxy, OPENAI, CLEAN[OPENAI, False], "large", {"authorization": BEARER})
         record = proxy.wait_for_record("large")
     assert record["end"] == "unread"
     assert record["request"]["headers"]["authorization"] == BEARER
@@ -63,16 +58,14 @@ def test_a_change_of_the_script_begins_anew(upstream: Upstream, tmp_path: Path) 
     (checkout / "addons").mkdir(parents=True)
     (checkout / "wirelint").symlink_to(SHIM.parents[1] / "wirelint")
     shim = shutil.copy(SHIM, checkout / "addons")
-    upstream.scripts["well"] = replying(
-        [sse(chunk({"content": "x"}, "stop")).encode()], content_type="text/event-stream"
-    )
-    body = Talk().record("openai.chat", True)["request"]["body"].encode()
+    record = CLEAN[OPENAI, True]
+    upstream.scripts |= dict.fromkeys(("before", "after"), replying([body_of(record)], **kind_of(record)))
     with running(tmp_path, upstream.url, shim=Path(shim)) as proxy:
-        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": "before"})
+        ask(proxy, OPENAI, record, "before")
         proxy.wait_for_record("before")
         Path(shim).write_text(Path(shim).read_text() + "# changed\n")
         proxy.wait_for("Loading script .*inspector.py", 2)
-        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": "after"})
+        ask(proxy, OPENAI, record, "after")
         proxy.wait_for_record("after")
         assert not [line for line in proxy.log.splitlines() if "rror" in line]
 
@@ -92,9 +85,8 @@ def test_missing_dependencies_are_told_in_one_line(tmp_path: Path) -> None:
     """A mitmproxy of its own environment: everything of ours is missing there but the checkout."""
     status, lines = refused(tmp_path, shim=make_checkout(tmp_path, "import a_module_that_nobody_has\n"))
     assert status == 1
-    assert (
-        len([line for line in lines if "no module 'a_module_that_nobody_has'" in line and "pip install" in line]) == 1
-    )
+    said = [line for line in lines if "no module 'a_module_that_nobody_has'" in line and "pip install" in line]
+    assert len(said) == 1
     assert not [line for line in lines if "Traceback" in line]
 
 

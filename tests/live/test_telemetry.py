@@ -21,7 +21,8 @@ from tests.addon.build import result_of_record, with_model
 from tests.build import Talk, User
 from tests.live.forked import WITHOUT
 from tests.live.harness import PATIENCE, Peer, Upstream, post, running
-from tests.mock.client import make_body
+from tests.mock.client import PATHS, make_body
+from tests.rules import mcp
 from wirelint import __version__
 from wirelint.addon.otlp import Telemetry
 from wirelint.mock import MockServer
@@ -105,13 +106,11 @@ def collecting(*, silent: bool = False) -> Iterator[Collector]:
 
 def ask(port: int, api: str, *, stream: bool, fault: str = "", **headers: str) -> bytes:
     """One exchange with the mock server; the body of the reply, which must be complete."""
-    path = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages"}[api]
     usage: dict[str, Any] = {"stream_options": {"include_usage": True}} if api == "openai" and stream else {}
     body = {**make_body(api, stream=stream), **usage}
     body["messages"][0]["content"] += f" My key is {KEY}."
-    reply = post(
-        port, path, body, {"authorization": f"Bearer {KEY}", **({"x-wirelint-mock": fault} if fault else {}), **headers}
-    )
+    fields = {"authorization": f"Bearer {KEY}", **({"x-wirelint-mock": fault} if fault else {}), **headers}
+    reply = post(port, PATHS[api], body, fields)
     assert (reply.status, reply.complete) == (200, True)
     return reply.body
 
@@ -129,13 +128,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
             ask(proxy.port, "anthropic", stream=True)
             body = make_body("openai", stream=False)
             assert post(proxy.port, "/v1/chat/completions", body, {"x-wirelint-mock": "fault=nosuch"}).status == 400
-            call = {
-                "jsonrpc": "2.0",
-                "id": 7,
-                "method": "tools/call",
-                "params": {"name": "get_weather", "arguments": {}},
-            }
-            post(proxy.port, "/mcp", call, {"accept": "application/json, text/event-stream"})
+            post(proxy.port, "/mcp", mcp.call("get_weather", id_=7), {"accept": "application/json, text/event-stream"})
             proxy.stop()
         yield collector
 

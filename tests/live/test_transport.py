@@ -224,14 +224,10 @@ def test_other_traffic_passes_untouched(proxy: Proxy, upstream: Upstream, name: 
     probe = proxy.wait_for_probe(name)
     assert (probe["comment"], probe["marked"], probe["metadata"], probe["stream"]) == ("", "", {}, "False")
     # Captures are written in order: when the next one is there, this one would be.
-    upstream.scripts["after"] = replying([body_of(CLEAN[OPENAI, False])], content_type="application/json")
-    post(
-        proxy.port,
-        PATHS[OPENAI],
-        LEAK[OPENAI, False]["request"]["body"].encode(),
-        {SCRIPT: "after", "x-test-id": f"after {name}"},
-    )
-    proxy.wait_for_record(f"after {name}")
+    after = f"after {name}"
+    upstream.scripts[after] = replying([body_of(CLEAN[OPENAI, False])], content_type="application/json")
+    ask(proxy, OPENAI, LEAK[OPENAI, False], after)
+    proxy.wait_for_record(after)
     assert not [record for record in proxy.records() if record["request"]["headers"].get("x-test-id") == name]
 
 

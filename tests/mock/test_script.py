@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.build import complaint
 from tests.mock.client import make_body
 from tests.tables import rows, tables
 from wirelint.mock import ScenarioError, serve
@@ -58,9 +59,7 @@ def test_a_scenario_file_decides_the_reply(tmp_path: Path) -> None:
 
 @rows(tables(__file__)["wrong"])
 def test_what_is_wrong_with_a_file(document: dict[str, Any], message: str) -> None:
-    with pytest.raises(ScenarioError) as error:
-        read_script(document)
-    assert str(error.value).startswith(message)
+    assert complaint(ScenarioError, lambda: read_script(document)).startswith(message)
 
 
 def test_a_file_that_is_not_toml(tmp_path: Path) -> None:
