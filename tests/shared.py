@@ -26,7 +26,6 @@ class Case:
     also: frozenset[str]
     api: str
     where: str
-    detect: bool
     records: tuple[Record, ...]
     fix: Mapping[str, Any] | None = None
     """The correct rewrite; None where there is none."""
@@ -41,7 +40,7 @@ def cases(name: str, apis: tuple[str, ...]) -> Iterator[Case]:
                 records = (*before, _record(case, case["id"]))
                 also, expect = frozenset(case.get("also", ())), case["expect"]
                 where, fix = expect.get("where", ""), expect.get("fix")
-                yield Case(case["id"], case["kind"], also, case["api"], where, expect["detect"], records, fix)
+                yield Case(case["id"], case["kind"], also, case["api"], where, records, fix)
 
 
 def traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:

@@ -92,7 +92,6 @@ class Upstream:
         self.failures: list[BaseException] = []
         self._server = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
-        self._closing = False
         self.port: int = self._server.getsockname()[1]
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._serving: set[threading.Thread] = set()
@@ -104,7 +103,6 @@ class Upstream:
         return f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
-        self._closing = True
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,9 +26,6 @@ OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"
 Form = tuple[str, bool]
 Calls = tuple[tuple[str, Any], ...]
 
-STREAMED: tuple[Form, ...] = ((OPENAI, True), (ANTHROPIC, True))
-WHOLE: tuple[Form, ...] = ((OPENAI, False), (ANTHROPIC, False))
-OF_OPENAI: tuple[Form, ...] = ((OPENAI, False), (OPENAI, True))
 
 QUESTION = User("Search my notes for the launch date.")
 TOOLS: Mapping[str, Any] = {
@@ -164,8 +161,8 @@ class Playing:
 # --- scripted replies -------------------------------------------------------------------------------------------------
 
 
-def talks(talk: Talk, forms: Iterable[Form] = FORMS) -> dict[Form, bytes]:
-    return {form: talk.record(*form)["response"]["body"].encode() for form in forms}
+def talks(talk: Talk) -> dict[Form, bytes]:
+    return {form: talk.record(*form)["response"]["body"].encode() for form in FORMS}
 
 
 Given = tuple[str | None, str] | tuple[str | None, str, str]

@@ -11,6 +11,7 @@ from tests.cuts import cuts, events_of
 from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF, parse
 from tests.selection import in_batches, sampled
+from tests.tables import rows, tables
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy
 from wirelint.rewrite import ReplyStream
@@ -38,6 +39,12 @@ existing-dir = "/srv/kb"
 action = "{action}"
 {more}
 """
+POLICIES = {
+    "workspace": WORKSPACE,
+    "null": BELOW.format(action="replace", more="null = true"),
+    "drop": BELOW.format(action="drop", more=""),
+    "block": BELOW.format(action="block", more=""),
+}
 TOOLS = {
     "lookup": schema(("query",), query="string", workspace="string", shelf={"type": ["string", "null"]}),
     "note": schema(text="string"),
@@ -79,49 +86,20 @@ def ids(form: tuple[str, bool]) -> str:
     return f"{form[0]}{' streamed' if form[1] else ''}"
 
 
-CHANGES: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
-    # (policies, arguments, arguments after, titles of the repairs)
-    "replaced": (
-        WORKSPACE,
-        {"workspace": "default"},
-        {"workspace": "/srv/kb"},
-        "replaced workspace by /srv/kb",
-    ),
-    "added": (WORKSPACE, {}, {"workspace": "/srv/kb"}, "set workspace by /srv/kb"),
-    "null": (
-        BELOW.format(action="replace", more="null = true"),
-        {"workspace": "/srv/kb", "shelf": "Harbour"},
-        {"workspace": "/srv/kb", "shelf": None},
-        "replaced shelf by null",
-    ),
-    "dropped": (
-        BELOW.format(action="drop", more=""),
-        {"shelf": "Harbour", "workspace": "/srv/kb"},
-        {"workspace": "/srv/kb"},
-        "dropped shelf",
-    ),
-    "both": (
-        WORKSPACE + BELOW.format(action="drop", more=""),
-        {"workspace": "default", "shelf": "Harbour"},
-        {"workspace": "/srv/kb"},
-        "replaced workspace by /srv/kb|dropped shelf",
-    ),
-}
-
-
 @pytest.mark.parametrize("form", sampled(ALL), ids=ids)
-@in_batches("name", CHANGES)
-def test_arguments_are_changed(name: str, form: tuple[str, bool]) -> None:
-    text, given, wanted, titles = CHANGES[name]
-    result = repaired(text, talk(lookup(**given)), form)
+@rows(tables(__file__)["changes"])
+def test_arguments_are_changed(
+    names: list[str], given: dict[str, Any], wanted: dict[str, Any], titles: list[str], form: tuple[str, bool]
+) -> None:
+    result = repaired("".join(POLICIES[name] for name in names), talk(lookup(**given)), form)
     assert calls(result) == [("lookup", {"query": "letters", **wanted})]
-    assert [repair.title for repair in result.repairs] == [f"lookup: {title}" for title in titles.split("|")]
+    assert [repair.title for repair in result.repairs] == [f"lookup: {title}" for title in titles]
     assert [finding.fix.title for finding in result.findings if finding.fix] != []
 
 
 @in_batches("form", ALL, ids=ids)
 def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
-    result = repaired(BELOW.format(action="block", more=""), talk(lookup(shelf="Harbour"), text="One moment."), form)
+    result = repaired(POLICIES["block"], talk(lookup(shelf="Harbour"), text="One moment."), form)
     assert calls(result) == []
     choice = some(result.after.reply).choices[0]
     assert choice.text.startswith("One moment.")
@@ -134,7 +112,7 @@ def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
 @in_batches("form", ALL, ids=ids)
 def test_arguments_within_all_policies_stay_unchanged(form: tuple[str, bool]) -> None:
     said = talk(lookup(workspace="/srv/kb", shelf="letters"), Call("note", {"text": "default"}, "call_f6e5d4c3b2a1"))
-    text = WORKSPACE + BELOW.format(action="block", more="")
+    text = WORKSPACE + POLICIES["block"]
     record = said.record(*form)
     result = repaired(text, said, form)
     body = record["response"]["body"]
@@ -145,7 +123,7 @@ def test_arguments_within_all_policies_stay_unchanged(form: tuple[str, bool]) ->
 @pytest.mark.parametrize("form", FORMS, ids=ids)
 def test_a_permit_is_a_limit(form: tuple[str, bool]) -> None:
     said = talk(lookup(workspace="default", shelf="Harbour"))
-    text = WORKSPACE + BELOW.format(action="drop", more="")
+    text = WORKSPACE + POLICIES["drop"]
     result = repaired(text, said, form, SAFE)
     assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb", "shelf": "Harbour"})]
     assert [repair.safety for repair in result.repairs] == ["safe"]
@@ -207,9 +185,7 @@ BROKEN: dict[str, Talk] = {
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_policies_apply_to_the_results_of_other_fixes(name: str, streamed: bool) -> None:
-    rules = [
-        one if one.code != "AR404" else rule(WORKSPACE + BELOW.format(action="drop", more="")) for one in REGISTRY.rules
-    ]
+    rules = [one if one.code != "AR404" else rule(WORKSPACE + POLICIES["drop"]) for one in REGISTRY.rules]
     result = run(BROKEN[name].record("openai.chat", streamed), rules, UNSAFE)
     assert result.faults == ()
     assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb"})]
@@ -219,6 +195,6 @@ def test_policies_apply_to_the_results_of_other_fixes(name: str, streamed: bool)
 @in_batches("form", ALL, ids=ids)
 def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
     said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
-    result = repaired(BELOW.format(action="block", more=""), said, form)
+    result = repaired(POLICIES["block"], said, form)
     assert calls(result) == [("note", {"text": "see Harbour"})]
     assert some(result.after.reply).choices[0].finish_reason == some(result.before.reply).choices[0].finish_reason

@@ -7,17 +7,15 @@ from typing import Any
 
 from tests.build import as_record, exchange, read, some
 from tests.fixes.drive import SAFE, UNSAFE
-from tests.policy.test_repairs import BELOW, WORKSPACE, rule
-from tests.tables import rows
+from tests.policy.test_repairs import POLICIES, WORKSPACE, rule
+from tests.tables import rows, tables
 from wirelint.engine import Engine
 from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.rewrite.edits import apply
 from wirelint.rewrite.request import answer_request, mend_request
 from wirelint.state.ledger import Ledger
 
-DROP = BELOW.format(action="drop", more="")
-NULL = BELOW.format(action="replace", more="null = true")
-BLOCK = BELOW.format(action="block", more="")
+DROP, NULL, BLOCK = (POLICIES[name] for name in ("drop", "null", "block"))
 
 
 def message(arguments: Any, name: str = "lookup", id_: Any = 7) -> dict[str, Any]:
@@ -40,23 +38,9 @@ def mended(text: str, body: Any, permit: FixPolicy = UNSAFE) -> tuple[Any, list[
     return json.loads(result.body), [(repair.safety, repair.title) for repair in result.repairs]
 
 
-CHANGES: dict[str, tuple[str, Any, Any, list[str]]] = {
-    # policies, arguments, arguments after, titles
-    "replaced": (WORKSPACE, {"workspace": "default"}, {"workspace": "/srv/kb"}, ["replaced workspace by /srv/kb"]),
-    "added": (WORKSPACE, {"query": "x"}, {"query": "x", "workspace": "/srv/kb"}, ["set workspace by /srv/kb"]),
-    "dropped": (DROP, {"shelf": "Harbour", "query": "x"}, {"query": "x"}, ["dropped shelf"]),
-    "nothing": (
-        WORKSPACE + DROP,
-        {"workspace": "/srv/kb", "shelf": "letters"},
-        {"workspace": "/srv/kb", "shelf": "letters"},
-        [],
-    ),
-    "not without a policy of it": (DROP, {"path": "/path/to/file"}, {"path": "/path/to/file"}, []),
-}
-
-
-@rows(CHANGES)
-def test_a_call_is_changed_before_it_is_sent(text: str, given: Any, wanted: Any, titles: list[str]) -> None:
+@rows(tables(__file__)["changes"])
+def test_a_call_is_changed_before_it_is_sent(names: list[str], given: Any, wanted: Any, titles: list[str]) -> None:
+    text = "".join(POLICIES[name] for name in names)
     body, repairs = mended(text, message(given))
     assert body == message(wanted)
     assert [title for _, title in repairs] == [f"lookup: {title}" for title in titles]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import FORMS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, checked, judged, schema, some
-from tests.rules.case import read_talk
+from tests.rules.case import read, read_talk
 from tests.tables import rows, tables
 from wirelint.capture.offline import Checked, Fixed, fix
 from wirelint.fix import FixPolicy
@@ -25,6 +25,7 @@ from wirelint.view.scores import (
     request_key,
 )
 
+TABLES = read(tables(__file__))
 TOOLS = {"tide": schema(["port"], port="string", days="integer")}
 GOOD = Call("tide", {"port": "Hove"})
 
@@ -34,7 +35,7 @@ def talk(*calls: Call, text: str = "", **more: Any) -> Talk:
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
-@rows(tables(__file__)["replies"])
+@rows(TABLES["replies"])
 def test_what_becomes_of_a_reply(
     said: dict[str, Any], finish: str, calls: int, valid: int, successful: bool, api: str, stream: bool
 ) -> None:
@@ -124,23 +125,12 @@ def test_triggering_and_similarity() -> None:
 
 
 HISTORY = (User("Hove?"), Assistant(calls=(Call("tide", {"port": "Hove"}, id="call_1"),)), Result("call_1", "09:12"))
-OTHER_IDS = (User("Hove? "), Assistant(calls=(Call("tide", '{"port":"Hove"}', id="x9"),)), Result("x9", "09:12"))
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        pytest.param(Talk(OTHER_IDS, tools=TWO_TOOLS, model="other"), True, id="ids, spelling and model"),
-        pytest.param(Talk(HISTORY, tools={"moon": schema(), "tide": schema()}), True, id="order of the tools"),
-        pytest.param(Talk(HISTORY, tools=TWO_TOOLS, request={"temperature": 1}), True, id="how it is wanted"),
-        pytest.param(Talk(HISTORY, tools={"tide": schema()}), False, id="another tool is missing"),
-        pytest.param(Talk(HISTORY[:1], tools=TWO_TOOLS), False, id="a shorter history"),
-        pytest.param(Talk((*HISTORY[:2], Result("call_1", "10:40")), tools=TWO_TOOLS), False, id="another result"),
-    ],
-)
+@rows(TABLES["requests"])
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
-def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> None:
-    first, second = run(Talk(HISTORY, tools=TWO_TOOLS)), run(other, api=api)
+def test_what_makes_two_requests_the_same(other: dict[str, Any], same: bool, api: str) -> None:
+    first, second = run(Talk(HISTORY, tools=TWO_TOOLS)), run(read_talk(dict(other)), api=api)
     keys = {request_key(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
     assert len(keys) == (1 if same else 2)
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from tests.selection import is_complete
-from tests.tables import rows
+from tests.tables import rows, tables
 from wirelint.launch.demo.comparison import RUNS, FixingWire, Habit, Score, Task, compare, play
 from wirelint.launch.demo.vendor import FAILED, ODDS, Vendor
 from wirelint.registry import Registry
 
+TABLES = tables(__file__)
+"""Odds of mistakes, the others never happen."""
 NEVER = dict.fromkeys(ODDS, 0.0)
 REGISTRY = Registry.load()
 USER = {"role": "user", "content": "Search my notes, one search each: “tide”, “quay”."}
@@ -22,7 +24,7 @@ TOOL = {"type": "function", "function": {"name": "search_notes", "parameters": {
 def say(odds: dict[str, float], *history: dict[str, Any]) -> dict[str, Any]:
     """The vendor's choice for a conversation."""
     body = {"model": "kimi-k2", "messages": [*history], "tools": [TOOL]}
-    kind, reply = Vendor(0, odds).answer(json.dumps(body).encode())
+    kind, reply = Vendor(0, NEVER | odds).answer(json.dumps(body).encode())
     assert kind == "application/json"
     choice: dict[str, Any] = json.loads(reply)["choices"][0]
     return choice
@@ -38,25 +40,17 @@ def called(id_: str, content: str = "", result: str = "2 notes") -> tuple[dict[s
 
 
 def test_a_healthy_vendor_does_what_is_asked() -> None:
-    choice = say(NEVER, USER)
+    choice = say({}, USER)
     call = choice["message"]["tool_calls"][0]
     assert (choice["finish_reason"], call["id"]) == ("tool_calls", "functions.search_notes:0")
     assert json.loads(call["function"]["arguments"]) == {"query": "tide", "limit": 5}
-    second = say(NEVER, USER, *called("functions.search_notes:0"))["message"]["tool_calls"][0]
+    second = say({}, USER, *called("functions.search_notes:0"))["message"]["tool_calls"][0]
     assert json.loads(second["function"]["arguments"])["query"] == "quay"
-    again = say(NEVER, USER, *called("functions.search_notes:0", result=f"{FAILED}no"))["message"]["tool_calls"][0]
+    again = say({}, USER, *called("functions.search_notes:0", result=f"{FAILED}no"))["message"]["tool_calls"][0]
     assert json.loads(again["function"]["arguments"])["query"] == "tide"
 
 
-CAUSES: dict[str, tuple[dict[str, float], str, str]] = {
-    "stripped ids": ({**NEVER, "announces": 1.0}, "functionssearchnotes0", ""),
-    "short ids, left in the text": ({**NEVER, "imitates": 1.0}, "search_notes:0", ""),
-    "short ids, swallowed": ({**NEVER, "imitates": 1.0, "swallows": 1.0}, "search_notes:0", ""),
-    "printed parts": ({**NEVER, "derails": 1.0}, "functions.search_notes:0", "[{'type': 'text', 'text': ''}]"),
-}
-
-
-@rows(CAUSES)
+@rows(TABLES["causes"])
 def test_what_is_sent_decides(odds: dict[str, float], id_: str, content: str) -> None:
     broken = say(odds, USER, *called(id_, content))
     assert (broken["finish_reason"], broken["message"].get("tool_calls")) == ("stop", None)
@@ -64,23 +58,12 @@ def test_what_is_sent_decides(odds: dict[str, float], id_: str, content: str) ->
     assert (sound["finish_reason"], len(sound["message"]["tool_calls"])) == ("tool_calls", 1)
 
 
-REPAIRABLE: dict[str, tuple[dict[str, float], Habit]] = {
-    "the header of the turn and raw tokens in the text": ({**NEVER, "headless": 1.0}, "plain"),
-    "announcements for stripped ids": ({**NEVER, "announces": 1.0}, "strips ids"),
-    "imitated ids": ({**NEVER, "imitates": 1.0}, "imported"),
-    "imitated ids, calls swallowed": ({**NEVER, "imitates": 1.0, "swallows": 1.0}, "imported"),
-    "names in another case": ({**NEVER, "misspells": 1.0}, "plain"),
-    "finish reasons": ({**NEVER, "misreports": 1.0}, "plain"),
-}
-"""Each of these alone costs every run something without wirelint, and nothing with it."""
-
-
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("name", REPAIRABLE)
-def test_one_mistake_alone(name: str, stream: bool) -> None:
-    odds, habit = REPAIRABLE[name]
+@rows(TABLES["repairable"])
+def test_one_mistake_alone(odds: dict[str, float], habit: Habit, stream: bool) -> None:
+    """Each of these alone costs every run something without wirelint, and nothing with it."""
     made = [Task(("tide", "quay", f"salt {number}"), habit, stream) for number in range(3 if is_complete() else 2)]
-    vendor = Vendor(0, odds)
+    vendor = Vendor(0, NEVER | odds)
     without = play(made, vendor.answer)
     assert without.succeeded <= without.runs  # at most the first call of each run comes to pass
     score = Score()

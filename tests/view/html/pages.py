@@ -79,7 +79,6 @@ class Page:
     written: Written
     html: str
     rows: list[dict[str, Any]]
-    firsts: list[list[int]]
     messages: list[dict[str, Any]]
     exchanges: list[dict[str, Any]]
 
@@ -103,4 +102,4 @@ def page(out: Path, records: Iterable[Record], **options: Any) -> Page:
         else:
             messages += data["messages"]
             exchanges += data["exchanges"]
-    return Page(out, written, raw.decode(), index["rows"], index["blocks"], messages, exchanges)
+    return Page(out, written, raw.decode(), index["rows"], messages, exchanges)
