@@ -17,6 +17,8 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Sent
 from wirelint.rule import AppliedFix, Finding, Severity
 
+TABLES = tables(__file__)
+"""`comments`: comment and marker of each result."""
 CLEAN = result_of_record(
     Talk(
         calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")),
@@ -44,51 +46,26 @@ MENDED = replace(
     ),
 )
 
-COMMENTS: dict[str, tuple[Checked, str, str]] = {
-    "clean": (CLEAN, "ok · acme-1 · 2 calls · openai.chat", ""),
-    "an error": (
-        result_of_record(CUT, rules=("ST604",)),
-        "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
-        ":bangbang:",
-    ),
-    "repaired": (
-        with_findings(("bad", "error"), result=MENDED),
-        "bad · 2 fixed · acme-1 · 2 calls · openai.chat · it is so",
-        ":bangbang:",
-    ),
-    "the worst comes first": (
-        with_findings(("slight", "info"), ("bad", "error"), ("odd", "warning")),
-        "bad +2 · acme-1 · 2 calls · openai.chat · odd, slight · it is so",
-        ":bangbang:",
-    ),
-    "the same twice": (
-        with_findings(("odd", "warning"), ("odd", "warning")),
-        "odd · acme-1 · 2 calls · openai.chat · it is so",
-        ":warning:",
-    ),
-    "an info is no alarm": (
-        with_findings(("slight", "info")),
-        "slight · acme-1 · 2 calls · openai.chat · it is so",
-        "",
-    ),
-    "refused": (result_of_record(REFUSED, rules=("ST604",)), "http 429 · acme-1 · 11→7 tokens · openai.chat", ""),
-    "the client left": (
-        result_of_record(CUT, "client-left", rules=("ST604",)),
-        "client-left · acme-1 · openai.chat",
-        "",
-    ),
+RESULTS: dict[str, Checked] = {
+    "clean": CLEAN,
+    "an error": result_of_record(CUT, rules=("ST604",)),
+    "repaired": with_findings(("bad", "error"), result=MENDED),
+    "the worst comes first": with_findings(("slight", "info"), ("bad", "error"), ("odd", "warning")),
+    "the same twice": with_findings(("odd", "warning"), ("odd", "warning")),
+    "an info is no alarm": with_findings(("slight", "info")),
+    "refused": result_of_record(REFUSED, rules=("ST604",)),
+    "the client left": result_of_record(CUT, "client-left", rules=("ST604",)),
 }
 
 
-@pytest.mark.parametrize("name", COMMENTS)
+@pytest.mark.parametrize("name", RESULTS)
 def test_comment_and_marker(name: str) -> None:
-    result, comment, marker = COMMENTS[name]
     flow = tflow.tflow(resp=True)
-    annotate(flow, annotation(result))
-    assert (flow.comment, flow.marked) == (comment, marker)
+    annotate(flow, annotation(RESULTS[name]))
+    assert [flow.comment, flow.marked] == TABLES["comments"][name]
 
 
-@pairs(tables(__file__)["filters"])
+@pairs(TABLES["filters"])
 def test_filters(expression: str, matches: bool) -> None:
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(with_findings(("xml-leak", "error"))))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.addon.build import CUT, result_of_record
 from tests.build import Call, Talk, schema
+from tests.tables import tables
 from wirelint.addon import log
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
@@ -36,33 +37,20 @@ FIXES = (
 )
 MENDED = replace(MIXED, record=replace(MIXED.record, fixes=FIXES))
 
-LINES = {
-    "a stream": (CLEAN, "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok [3f2a9c11]"),
-    "a whole body": (WHOLE, "anthropic.messages acme-1 200, 1.84 s: ok [3f2a9c11]"),
-    "findings": (
-        MIXED,
-        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: 2 errors, 1 warning, 1 info [3f2a9c11]",
-    ),
-    "findings and fixes": (
-        replace(MENDED, findings=MIXED.findings[1:2]),
-        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: 1 error, 2 fixed [3f2a9c11]",
-    ),
-    "fixes alone": (
-        replace(MENDED, findings=()),
-        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok, 2 fixed [3f2a9c11]",
-    ),
-    "cut off": (
-        result_of_record(CUT, "upstream-died", "gone", rules=("ST604",)),
-        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), upstream-died: 1 error [3f2a9c11]",
-    ),
-    "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not checked [3f2a9c11]"),
+RESULTS = {
+    "a stream": CLEAN,
+    "a whole body": WHOLE,
+    "findings": MIXED,
+    "findings and fixes": replace(MENDED, findings=MIXED.findings[1:2]),
+    "fixes alone": replace(MENDED, findings=()),
+    "cut off": result_of_record(CUT, "upstream-died", "gone", rules=("ST604",)),
+    "refused": REFUSED,
 }
 
 
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", RESULTS)
 def test_the_line_of_an_exchange(name: str) -> None:
-    result, line = LINES[name]
-    assert log.exchange_line(result) == line
+    assert log.exchange_line(RESULTS[name]) == tables(__file__)["lines"][name]
 
 
 def test_the_line_of_a_finding() -> None:

@@ -15,6 +15,7 @@ from tests.addon.build import result_of_record, with_model
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
 from tests.fakes import Terminal
+from tests.tables import tables
 from wirelint.addon import log
 from wirelint.capture.offline import Checked
 from wirelint.registry import page_url
@@ -55,61 +56,35 @@ def plain(text: str) -> list[str]:
     return [line.rstrip() for line in Text.from_ansi(text).plain.splitlines()]
 
 
-SCREENS: dict[str, tuple[Checked, list[str]]] = {
-    "clean": (CLEAN, ["12:00:00 ✓ openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11"]),
-    "a whole body": (WHOLE, ["12:00:00 ✓ anthropic.messages acme-1               200  1.84 s          3f2a9c11"]),
-    "refused": (REFUSED, ["12:00:00 - openai.chat        acme-1               429  1.84 s          3f2a9c11"]),
-    "a long name": (LONG, ["12:00:00 ✓ openai.chat        some-vendor/a-model… 200  1.84 s          3f2a9c11"]),
-    "wide characters": (WIDE, ["12:00:00 ✓ openai.chat        模型模型模型模型模…  200  1.84 s          3f2a9c11"]),
-    "cut off": (
-        DIED,
-        [
-            "12:00:00 ✓ openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
-            "           upstream-died",
-        ],
+RESULTS: dict[str, Checked] = {
+    "clean": CLEAN,
+    "a whole body": WHOLE,
+    "refused": REFUSED,
+    "a long name": LONG,
+    "wide characters": WIDE,
+    "cut off": DIED,
+    "findings and fixes": replace(
+        MENDED, findings=(FOUND, MIXED.findings[0]), record=replace(MENDED.record, fixes=FIXES[:1])
     ),
-    "findings and fixes": (
-        replace(MENDED, findings=(FOUND, MIXED.findings[0]), record=replace(MENDED.record, fixes=FIXES[:1])),
-        [
-            "12:00:00 ● openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
-            "           ● xml-leak (model) tool call search_notes leaked into the text as",
-            "             markup  [response /choices/0/message/content, event 7]",
-            "           · x (model) m  [response]",
-            "           ✎ xml-leak (unsafe) promoted to a call of get_weather",
-        ],
-    ),
-    "many findings": (
-        replace(MIXED, findings=MIXED.findings[:1] * 30),
-        [
-            "12:00:00 · openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
-            *["           · x (model) m  [response]"] * 12,
-            "           … 18 more: wirelint show 3f2a9c11",
-        ],
-    ),
-    "orders to the terminal": (
-        replace(
-            with_model(CLEAN, "\x1b[2Jx"), findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)
-        ),
-        [
-            "12:00:00 ● openai.chat        \\u001b[2Jx           200  1.84 s 1 call   3f2a9c11",
-            "           ● xml-leak (model) a\\u001b]0;t\\u0007\\nb  [response /\\u001b[1m, event",
-            "             7]",
-        ],
+    "many findings": replace(MIXED, findings=MIXED.findings[:1] * 30),
+    "orders to the terminal": replace(
+        with_model(CLEAN, "\x1b[2Jx"), findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)
     ),
 }
+SCREENS: dict[str, list[str]] = tables(__file__)["screens"]
+"""The lines of each result on the terminal."""
 
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_the_screen(name: str, terminal: Terminal) -> None:
-    result, lines = SCREENS[name]
-    log.log_exchange(result)
-    assert plain(terminal.getvalue()) == lines
+    log.log_exchange(RESULTS[name])
+    assert plain(terminal.getvalue()) == SCREENS[name]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 104, 160])
 def test_nothing_is_wider_than_the_terminal(columns: int, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    for result, _ in SCREENS.values():
+    for result in RESULTS.values():
         terminal.seek(0)
         terminal.truncate()
         log.log_exchange(result)
@@ -122,16 +97,16 @@ def test_nothing_is_wider_than_the_terminal(columns: int, terminal: Terminal, mo
 def test_a_clean_exchange_is_dim_and_a_fault_is_red(terminal: Terminal) -> None:
     log.log_exchange(CLEAN)
     assert "\x1b[2m openai.chat" in terminal.getvalue()
-    log.log_exchange(SCREENS["findings and fixes"][0])
+    log.log_exchange(RESULTS["findings and fixes"])
     assert "\x1b[31m●" in terminal.getvalue()
     assert f";{page_url('xml-leak')}\x1b\\" in terminal.getvalue(), "a link to the page of the rule"
 
 
 def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    log.log_exchange(SCREENS["findings and fixes"][0])
+    log.log_exchange(RESULTS["findings and fixes"])
     assert "\x1b[3" not in terminal.getvalue()
-    assert plain(terminal.getvalue()) == SCREENS["findings and fixes"][1]
+    assert plain(terminal.getvalue()) == SCREENS["findings and fixes"]
 
 
 def test_an_open_exchange(terminal: Terminal) -> None:
@@ -161,4 +136,4 @@ def test_a_pipe_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settling_twice_changes_nothing(terminal: Terminal) -> None:
     log.settle()
     log.log_exchange(CLEAN)
-    assert plain(terminal.getvalue()) == SCREENS["clean"][1]
+    assert plain(terminal.getvalue()) == SCREENS["clean"]

@@ -22,6 +22,7 @@ from tests.cli.test_check import CUT, write
 from tests.command import Wirelint, few_samples
 from tests.rules import mcp
 from tests.selection import sampled
+from tests.tables import tables
 from wirelint.view import parquet
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
@@ -100,34 +101,8 @@ def test_rows(export: Callable[..., Any], tmp_path: Path) -> None:
     folders = {path.parent.relative_to(tmp_path / "tables").as_posix() for path in tmp_path.rglob("*.parquet")}
     assert "exchanges/day=2026-01-31/provider=api.openai.com" in folders
     assert "usage/day=__HIVE_DEFAULT_PARTITION__/provider=llm.example%3A8080" in folders
-    exchanges = """SELECT exchange, CAST(day AS VARCHAR), provider, "gen_ai.operation.name",
-                   "gen_ai.response.finish_reasons", "error.type", calls, epoch(started)
-                   FROM exchanges ORDER BY source, place"""
-    assert _ask(exchanges) == [
-        ("calls", "2026-01-31", "api.openai.com", "chat", ["tool_calls"], None, 2, DAY),
-        ("leak", "2026-01-31", "api.openai.com", "chat", ["stop"], None, 0, DAY + 60),
-        ("cut", "2026-02-01", "api.openai.com", "chat", ["length"], None, 0, DAY + 86400),
-        ("other", None, "llm.example:8080", "chat", ["stop"], None, 0, None),
-        ("down", "2026-01-31", "llm.example:8080", "chat", None, "503", 0, DAY),
-        ("shop", None, "a'b%2F..", None, None, None, 0, None),
-        ("tool", "2026-01-31", "tools.example", "execute_tool", None, None, 0, DAY),
-    ]
-    usage = """SELECT exchange, "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
-               "gen_ai.usage.cache_read.input_tokens", cost_usd > 0, price, "gen_ai.response.model"
-               FROM usage ORDER BY exchange"""
-    assert _ask(usage) == [
-        ("calls", 100, 30, 64, True, "openai/gpt-4o", "gpt-4o"),
-        ("cut", 5, None, 0, True, "openai/gpt-4o", "gpt-4o"),
-        ("leak", 100, 30, 64, True, "openai/gpt-4o", "gpt-4o"),
-        ("other", 5, 7, 0, None, None, "acme-2"),
-    ]
-    calls = """SELECT exchange, "gen_ai.tool.name", position, is_valid, is_error, duration_ms
-               FROM calls ORDER BY exchange, position"""
-    assert _ask(calls) == [
-        ("calls", "tide", 0, True, None, None),
-        ("calls", "tide", 1, False, None, None),
-        ("tool", "tide", 0, None, True, 40.0),
-    ]
+    for query, expected in tables(__file__)["queries"].items():
+        assert [list(row) for row in _ask(query)] == expected
     assert ("leak", "xml-leak", "error", False) in _ask("SELECT exchange, name, severity, is_known FROM findings")
     everything = "".join(str(_ask(f"FROM {name}")) for name in sorted(parquet.DATASETS))
     assert "High at nine." not in everything
