@@ -416,14 +416,14 @@ class Turn:
 
     @cached_property
     def outdated(self) -> frozenset[str]:
-        """The results whose states the turn has changed: of look-ups before its last action, and of calls after which
-        another tool gave one of their objects another flag or state."""
+        """The results whose states the turn has changed: of look-ups before its last action, and those of which a later
+        result has an object with another flag or state."""
         looked = [fact.able.kinds <= {"search", "read"} for fact in self.good]
         last = max((at for at, looking in enumerate(looked) if not looking), default=0)
         changed = (
             text
-            for at, (fact, text) in enumerate(zip(self.good, self.returned, strict=True))
-            if any(one.able.tool != fact.able.tool and _changes(one.result.text, text) for one in self.good[at + 1 :])
+            for at, text in enumerate(self.returned)
+            if any(_changes(later, text) for later in self.returned[at + 1 :])
         )
         before = (text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
         return frozenset((*before, *changed))

@@ -142,7 +142,10 @@ def wrong_value(turn: Turn) -> Contradiction | None:
         one
         for one in said
         if not any(derived_from(_rounded(value, prose.masked), pool) for value in _with_units_beside(one, said))
-        and (not is_interval(one.value, results) or any(_is_other(one, mine) for mine in own))
+        and (
+            not is_interval(one.value, results)
+            or any(is_altered(one.value, mine.value) and _has_key(one, mine) for mine in own)
+        )
     ]
     written = without_moments(prose.masked)[: 2 * MOST_STATED]
     possible = [datum for datum in own if _is_amount(datum)]
@@ -316,7 +319,7 @@ def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]
 
 def is_interval(value: Value, texts: Iterable[str]) -> bool:
     """Return True if a value may be the time between two dates or times of day in some texts."""
-    if value.unit is None or value.unit.dimension != "time":
+    if value.unit is None or value.unit.dimension != "time" or value.unit.name == "ms":
         return False
     least = 2 if value.unit.name in ("s", "min") else 1  # one date and today are days apart
     return len(list(itertools.islice(itertools.chain.from_iterable(map(_DATE.finditer, texts)), least))) == least

@@ -20,7 +20,7 @@ from wirelint.claims.derivation import STOP, equals, is_said
 from wirelint.claims.evidence import REASONS, SURE, Contradiction, Fact, Turn
 from wirelint.claims.grounding import particulars, stated, statements
 from wirelint.claims.rows import holds
-from wirelint.claims.states import FAILURE, REFUSED, pattern_of, states
+from wirelint.claims.states import FAILURE, REFUSED, fields_of, object_of, pattern_of, states, states_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST
 from wirelint.jsonvalues import decode_json
@@ -139,6 +139,8 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     of_it = own | reasons | causes
     if any(map(_PHRASES["partly"].search, texts)):
         return True
+    if any(pattern_of(state).search(text) for state in _bad_states(fact.result.text) for text in texts):
+        return True
     for text in texts:
         plain = _NO_NOUN.sub(
             lambda one: " " if particulars(one["noun"]).isdisjoint(of_it) else one[0], _CONDITION.sub(" ", text)
@@ -154,6 +156,12 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
         return True
     asks = (one.masked for one in turn.prose.sentences if one.question and _PHRASES["once_more"].search(one.masked))
     return any(not particulars(text).isdisjoint(own) for text in asks)
+
+
+def _bad_states(text: str) -> set[tuple[int, int]]:
+    """Return the states of a result that are the opposite of good ones: `"mode": "out_of_service"`."""
+    cells = ((key, cell) for key, cell, _ in fields_of(object_of(text)) if isinstance(cell, str))
+    return {state for key, cell in cells for state in states_of(key, cell) if state[1] == 1}
 
 
 _NO_NOUN = re.compile(r"(?i)\bwith no (?P<noun>[a-z]+)")
