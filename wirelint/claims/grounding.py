@@ -255,6 +255,11 @@ def _is_from_steps(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stat
         for each in near
         if derived_from(each, ordered) or (each in stated_too if each in users else is_computed(each, pool))
     ]
+    times = (each.readings[0] for each in near if each.is_whole and each.unit is None)
+    if any(
+        same(abs(one.value.readings[0]), abs(replaced.value.readings[0] * each), one.value.step / 2) for each in times
+    ):
+        return True  # "8 more boxes, for 148,000", at 18,500 each
     steps = [step for other, step in _steps(said, pool, given) if other is not one]
     sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, text))
     alike = [step for step in steps if is_of_kind(one.value, step.value)]

@@ -128,8 +128,11 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
         if 1 < len(objects) == len(document) <= MOST_ROWS:
             yield _rows_of(objects, [f"{place}/{number}" for number in range(len(objects))])
     elif isinstance(document, dict) and depth < DEEPEST:
-        named = {key: one for key, one in document.items() if isinstance(one, dict)}
-        if 1 < len(named) <= MOST_ROWS and len({frozenset(one) for one in named.values()}) == 1:
+        alike: dict[frozenset[str], dict[str, dict[str, Json]]] = {}
+        for key, one in document.items():
+            if isinstance(one, dict):
+                alike.setdefault(frozenset(one), {})[key] = one
+        for named in (one for one in alike.values() if 1 < len(one) <= MOST_ROWS):
             rows = _rows_of([*named.values()], [f"{place}/{key}" for key in named])
             yield tuple(
                 row._replace(names=(" ".join(name_words(key)), *row.names))

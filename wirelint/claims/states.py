@@ -224,7 +224,9 @@ def opposite_states(turn: Turn) -> Contradiction | None:
             sides.setdefault(pair, set()).add(side)
     flags = Counter(key for key, cell, _ in fields if isinstance(cell, bool) and _flag_in(prose.text, key))
     keys = Counter(key for key, _, _ in fields)
-    alone = [(key, cell) for key, cell, is_alone in fields if is_alone]
+    sent = [decode_json(text) for text in turn.sent]  # a result may repeat what was looked for: `"direct": true`
+    echoed = [(key, cell) for one in sent if isinstance(one, dict) for key, cell in one.items()]
+    alone = [(key, cell) for key, cell, is_alone in fields if is_alone and (key, cell) not in echoed]
     found: list[tuple[str, Json, re.Pattern[str] | None]] = []
     if len(flags) <= MOST_WORDS:
         found += [(key, cell, None) for key, cell in alone if isinstance(cell, bool) and flags[key] == 1]

@@ -26,14 +26,21 @@ _MOST_CLAUSES = 24
 def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
     """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds."""
     outside = {row.place: why for row in table if (why := _outside(row)) is not None}
-    told = outside and _PHRASES["out_of_range"].search(turn.prose.text) is not None
+    others = (one.masked for one in turn.sentences if _OF_GROUNDING["negates"].search(one.masked) is None)
+    told = outside and any(map(_PHRASES["out_of_range"].search, others))
     for sentence in statements(turn.prose) if outside else ():
         inside = _PHRASES["in_range"].search(sentence.masked)
         answer = _ANSWER.match(sentence.masked)
         start = answer.end() if answer is not None else 0
         if inside is None or _OF_GROUNDING["negates"].search(sentence.masked, start, inside.end()):
             continue
-        named = {row.place for part, found in parts for _, row, _ in found if sentence.start <= part[0] < sentence.end}
+        told_of = [
+            (span[0], row)
+            for part, found in parts
+            if sentence.start <= part[0] < sentence.end
+            for span, row, _ in found
+        ]
+        named = {row.place for start, row in told_of if start < sentence.start + inside.end()}
         if _PHRASES["out_of_range"].search(sentence.masked):
             continue
         of_all = not named and not told and pattern_of("all").search(sentence.masked) is not None
