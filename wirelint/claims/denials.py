@@ -188,10 +188,10 @@ def denied_items(turn: Turn) -> Contradiction | None:
 def denied_count(turn: Turn) -> Contradiction | None:
     """Return "there are no open defects" where a result has `"open_defects": 2`, or a list of them."""
     fields = [(key, cell) for text in turn.returned for key, cell in _counted_in(decode_json(text), 0)]
-    counts = Counter(key for key, _ in fields)
+    counts, told = Counter(key for key, _ in fields), turn.prose.masked[:LONGEST].casefold()
     for key, cell in fields:
         words = name_words(key)
-        if counts[key] > 1 or len(words) < _SEVERAL_WORDS or len(turn.prose.text) > LONGEST:
+        if counts[key] > 1 or len(words) < _SEVERAL_WORDS or " ".join(words) not in told:
             continue
         denied = re.compile(rf"(?i)(?<![\w-])(?:no|zero|without|any) {' '.join(map(re.escape, words))}(?![\w-])")
         if any(datum.column == key and not datum.value.readings[0] for datum in turn.numbers):

@@ -420,10 +420,12 @@ class Turn:
         result has an object with another flag or state."""
         looked = [fact.able.kinds <= {"search", "read"} for fact in self.good]
         last = max((at for at, looking in enumerate(looked) if not looking), default=0)
+        documents = [decode_json(text) for text in self.returned]
+        latest = [(at, one) for at, one in enumerate(documents) if isinstance(one, dict)][-_MOST_LATER:]
         changed = (
             text
             for at, text in enumerate(self.returned)
-            if any(_changes(later, text) for later in self.returned[at + 1 :])
+            if any(later > at and _changes(one, documents[at]) for later, one in latest)
         )
         before = (text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
         return frozenset((*before, *changed))
@@ -435,15 +437,17 @@ class Turn:
         return [datum for text in latest.values() for datum in data(text)]
 
 
-def _changes(later: str, text: str) -> bool:
-    """Return True if a later result is an object that another result has with another flag or state: `"locked": true`."""
-    document = decode_json(later)
-    one = document if isinstance(document, dict) else {}
-    states = {key: cell for key, cell in one.items() if isinstance(cell, bool) or key.lower() in (*STATE_KEYS, "state")}
-    first = next(iter(one), "")  # mostly the key of an id or a name
+_MOST_LATER = 16
+"""The last results of a turn that are compared with all before them."""
+
+
+def _changes(later: dict[str, Json], document: Json) -> bool:
+    """Return True if a later result is an object that a result has with another flag or state: `"locked": true`."""
+    states = {k: cell for k, cell in later.items() if isinstance(cell, bool) or k.lower() in (*STATE_KEYS, "state")}
+    first = next(iter(later), "")  # mostly the key of an id or a name
     return any(
-        other.get(first) == one[first] and any(key in other and other[key] != cell for key, cell in states.items())
-        for other in (_objects(decode_json(text), 0) if states else ())
+        other.get(first) == later[first] and any(key in other and other[key] != cell for key, cell in states.items())
+        for other in (_objects(document, 0) if states else ())
     )
 
 

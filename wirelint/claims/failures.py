@@ -108,7 +108,7 @@ def _tells_fault(prose: Prose, failed: Sequence[Fact], known: frozenset[str]) ->
     sent = " ".join(fact.arguments for fact in failed).lower()
     reasons = words_in(" ".join(fact.result.text for fact in failed)) - known
     return any(
-        len({w for w in words_in(one.masked) & reasons if w not in sent}) >= _SEVERAL for one in statements(prose)
+        sum(word not in sent for word in words_in(one.masked) & reasons) >= _SEVERAL for one in statements(prose)
     )
 
 
