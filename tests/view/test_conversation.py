@@ -19,7 +19,7 @@ TOOLS = {"look_up": schema(city="string")}
 MARKUP = '<tool_call>{"name": "look_up", "arguments": {"city": "Oslo"}}</tool_call>'
 
 TALKS: dict[str, Any] = read(tables(__file__))["talks"]
-"""What is said, the rules, and lines of the page."""
+"""The texts of messages, the rules that find something in them, and lines of the page that shows them."""
 
 
 def checked(talk: Talk, rules: str) -> Checked:

@@ -36,7 +36,7 @@ _PLAIN = frozenset(_PHRASES.words("plain"))
 
 
 def denied_hits(turn: Turn) -> Contradiction | None:
-    """Return the denial of hits by a general word for them, or of anything after an error."""
+    """Return the denial of hits by a general word for them: "no results" against fourteen."""
     prose, looking = turn.prose, looking_up(turn.known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return None

@@ -499,7 +499,8 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
     """Return the first number divided by the second if that is a simple fraction: 3/2 for six people instead of four.
 
-    The units are of one kind, or the second number has none. `largest`: the largest denominator. The first may be rounded.
+    Both numbers have units of one kind, or the second has none. The first may be rounded. `largest`: the largest
+    denominator that counts as simple.
     """
     datum = datum if datum.unit is not None else datum._replace(unit=value.unit)
     amount = next(datum.amounts()) if is_of_kind(value, datum) else 0

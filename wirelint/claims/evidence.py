@@ -425,7 +425,7 @@ class Turn:
         changed = (
             text
             for at, text in enumerate(self.returned)
-            if any(later > at and _changes(one, documents[at]) for later, one in latest)
+            if any(later > at and _updates(one, documents[at]) for later, one in latest)
         )
         before = (text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
         return frozenset((*before, *changed))
@@ -441,7 +441,7 @@ _MOST_LATER = 16
 """The last results of a turn that are compared with all before them."""
 
 
-def _changes(later: dict[str, Json], document: Json) -> bool:
+def _updates(later: dict[str, Json], document: Json) -> bool:
     """Return True if a later result is an object that a result has with another flag or state: `"locked": true`."""
     states = {k: cell for k, cell in later.items() if isinstance(cell, bool) or k.lower() in (*STATE_KEYS, "state")}
     first = next(iter(later), "")  # mostly the key of an id or a name

@@ -54,6 +54,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             if not (parts or table[0].names):
                 continue
+            clauses = list(clauses_of(prose, parts))
             found = (
                 _all_alike(prose, table)
                 or _none_of_them(prose, table)
@@ -64,8 +65,8 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _stated_in_turn(prose, parts, table)
                 or swapped_rows(turn, table, parts)
                 or out_of_bounds(turn, table, parts)
-                or wrong_clause(turn, text, table, list(clauses_of(prose, parts)))
-                or odd_number(turn, text, list(clauses_of(prose, parts)))
+                or wrong_clause(turn, text, table, clauses)
+                or odd_number(turn, text, clauses)
             )
             if found is not None:
                 return found

@@ -165,8 +165,8 @@ def _value_of_another(
 def _value_of_none(
     clause: Clause, text: str, asked: Sequence[Datum], portions: Set[Fraction], turn: Turn
 ) -> str | None:
-    """Return why a measure of a clause is not that of its row: it stands in place of the only one of its kind in the row,
-    and neither the conversation has it nor does anything lead to it.
+    """Return why a measure of a clause is not that of its row: it is the only one of its kind in the row but for a digit
+    or zeros, and nothing in the conversation gives it or leads to it.
     """
     stated = without_moments(clause.text)
     own = own_data(clause.row, text) if stated else []
