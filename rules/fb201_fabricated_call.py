@@ -13,7 +13,7 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     orders_role,
 )
-from wirelint.claims.claims import Claim, bare_done, claims, reported_outcome
+from wirelint.claims.claims import MADE_NAME, Claim, bare_done, claims, reported_call, reported_outcome
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.order_check import (
     claim_by_name,
@@ -270,7 +270,11 @@ def _is_quoted_back(claim: Claim, words: str) -> bool:
 
 
 def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
-    """Return a claim that a tool, given by its name, answered."""
+    """Return a claim that a tool, given by its name, answered, or that a call did, where the user orders one by name."""
+    words = evidence.last_words(request)
+    ordered_one = next((one for one in able if MADE_NAME.search(one.tool.name) and one.tool.name in words), None)
+    if ordered_one is not None and not request.calls and (told := reported_call(read)):
+        return told, ordered_one
     conversation = " ".join(message.text for message in request.messages if message.role != "system")
     for one in able:
         claim = reported_outcome(read, one.tool.name)

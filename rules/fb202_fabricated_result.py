@@ -37,9 +37,7 @@ class FabricatedResult(Rule):
     "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a value, name, date, time,
     word or state of another row in a clause that names one row of a list (by a name, also one that another result gives,
     or by its date, also in a list below the name), one of several objects by name, or one of several calls of a tool,
-    two rows with each other's values, the one number of a list or table that is not its row's where all others at its
-    place are of one column, a cancelled item in a list of "these are open:", "seven of the eight are open" against five,
-    "no open defects" against `"open_defects": 2`, a sum that is the column's but for a digit or two, a report that tells
+    "seven of the eight are open" against five, a sum that is the column's but for a digit or two, a report that tells
     nothing of a failure (every result is an error; the last result of an action has an error, a state such as
     `rejected`, a list or number of failures or a failed line), values of the one thing whose look-up failed, another
     test outcome or argument.
@@ -53,14 +51,15 @@ class FabricatedResult(Rule):
 
     ## False positives
     Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
-    anywhere in the conversation, on ranges and on what is usual, on new values where the results have more than six
-    numbers and none of them, and no sum of a column, differs in a digit or two, on flags and states that a later result
-    changed, on arguments that a result repeats, on counts other than of rows in a state, on narrowed denials ("no
-    urgent mails"), on dates and times relative to today, in another time zone or beside a duration, on states that an
-    action of the turn may have changed, when one of several results supports the text, when the text admits the error,
-    repeats its words or its reason, or tells of a part only, when another action succeeded after the failed one, and
-    beside images and files. Results of more than 20,000 characters or 240 numbers and replies of more than 8,000
-    characters are not compared. Errors that an MCP server returned on this wire are `mcp-error-swallowed`.
+    anywhere in the conversation, on ranges and on what is usual, on new values where the results have more than three
+    numbers, unless two digits of one of them have changed places or one of five or more is another, on flags and states
+    that a later result changed, on arguments that a result repeats, on counts other than of rows in a state, on
+    narrowed denials ("no urgent mails"), on dates and times relative to today, in another time zone or beside a
+    duration, on states that an action of the turn may have changed, when one of several results supports the text, when
+    the text admits the error, repeats its words or its reason, or tells of a part only, when another action succeeded
+    after the failed one, and beside images and files. Results of more than 20,000 characters or 240 numbers and replies
+    of more than 8,000 characters are not compared. Errors that an MCP server returned on this wire are
+    `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.

@@ -20,7 +20,7 @@ from wirelint.claims.announcements import (
 from wirelint.claims.claims import shared_words
 from wirelint.claims.evidence import Fact, facts
 from wirelint.claims.order_check import announcement_by_name, meant
-from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
+from wirelint.claims.side_effects import acts_outside, mends
 from wirelint.claims.toolkinds import Ability, abilities, matching, name_words
 from wirelint.history.origins import manglings
 from wirelint.lexicon import Phrases
@@ -130,7 +130,7 @@ class IntentWithoutCall(Rule):
             return
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
-        fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
+        fitting = meant(found, read, words, able) if loosely else fitting
         if fitting is None and not thought and not asks_for_text(words):
             fitting = _called_so(found, able)
         if fitting is None and waits is not None:
@@ -209,11 +209,6 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
             return shown[-1]
     thought = [part for part in choice.parts if isinstance(part, Reasoning) and part.text.strip() and not part.opaque]
     return thought[-1] if thought else None
-
-
-def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
-    """Return the likeliest tool for an action without a known noun: a shell only if no other tool fits."""
-    return next((one for one in sorted(able, key=lambda one: one.shell) if acts_loosely(found, one)), None)
 
 
 def _called_so(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:

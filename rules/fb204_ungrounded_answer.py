@@ -29,8 +29,9 @@ class UngroundedAnswer(Rule):
 
     ## False positives
     Silent on values that the conversation holds or that follow from its numbers, on ranges, estimates and what is usual
-    ("usually 5 days"), on conversations with images or files, on refusals, on replies of more than 8,000 characters, and if
-    a part of the conversation is on a server, where a tool may have run.
+    ("usually 5 days"), where the user gives two amounts or more, from which the model may compute, on conversations
+    with images or files, on refusals, on replies of more than 8,000 characters, and if a part of the conversation is on
+    a server, where a tool may have run.
 
     ## Fix safety
     No fix: the value is unknown.

@@ -338,9 +338,18 @@ def reported_outcome(prose: Prose, name: str) -> Claim | None:
     """Return the outcome of a tool that a text names: "search_docs returned nothing"."""
     if name not in prose.text or not MADE_NAME.search(name):
         return None
+    # Names are often in code spans, which the mask hides.
     report = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+    return _outcome(prose, name, report)
+
+
+def reported_call(prose: Prose) -> Claim | None:
+    """Return the outcome of a call that a text tells: "The second call succeeded"."""
+    return _outcome(prose, "call", _PHRASES["call_outcome"])
+
+
+def _outcome(prose: Prose, name: str, report: re.Pattern[str]) -> Claim | None:
     for sentence in prose.sentences:
-        # Names are often in code spans, which the mask hides.
         match = report.search(prose.text, *sentence.span)
         if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
             return Claim(frozenset({"search"}), name, "outcome", match[0], *sentence.span)

@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.counts import miscounted_rows, miscounted_states
-from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_count, denied_hits, denied_items
+from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items
 from wirelint.claims.derivation import (
     data,
     is_computed,
-    is_of_kind,
     is_said,
-    unit_of_key,
 )
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.failures import error_as_answer
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
-    Stated,
     is_about_this_case,
     is_admission,
     negates,
@@ -61,7 +58,6 @@ if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
-_OF_GROUNDING = lexicon.Phrases("grounding")
 
 # Failed tests reported as passed.
 
@@ -124,8 +120,6 @@ def value_for_null(turn: Turn) -> Contradiction | None:
     ]
     given = Given(turn.request, [], turn.prose)
     said = stated(turn.prose) if lacking else []
-    if said and (measured := _filled_measure(turn, said, lacking)):
-        return measured
     for sentence in statements(turn.prose) if lacking else ():
         is_cause = _PHRASES["because"].search(sentence.masked) is not None and len(given.new_words(sentence)) > 1
         held = next((one for one in lacking if _means(one[0], sentence.masked, is_cause=is_cause)), None)
@@ -159,22 +153,6 @@ def _is_right_behind(key: str, at: int, text: str) -> bool:
 
 
 _LONGEST_LABEL = 60
-
-
-def _filled_measure(turn: Turn, said: Sequence[Stated], lacking: Sequence[tuple[str, Fact]]) -> Contradiction | None:
-    """Return "the water stands at 2.6 m" where the results have `"water_level_m": null`, and no other length."""
-    pool = turn.numbers
-    for key, fact in lacking:
-        unit = unit_of_key(key)
-        for one in said:
-            value = one.value
-            if unit is None or value.unit is None or value.unit.dimension != unit.dimension or negates(one.sentence):
-                continue
-            if any(is_of_kind(value, datum.value) for datum in pool) or is_computed(value, pool):
-                continue
-            if not is_said(value, turn.prose.masked, turn.texts):
-                return Contradiction(*one.sentence.span, f"the result has {key} = null: {fact.shown}")
-    return None
 
 
 _NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')
@@ -287,7 +265,7 @@ def contradictions(
     turn = Turn(prose, known, called, request)
     checks = [denied_hits, denied_after_error]
     if NONE_CUES.occur_in(prose.masked.lower()):
-        checks += [denied_items, denied_count]
+        checks.append(denied_items)
     checks += [miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)

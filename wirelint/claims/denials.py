@@ -8,8 +8,7 @@ what nobody knows.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
@@ -17,7 +16,7 @@ from wirelint.claims.announcements import is_english
 from wirelint.claims.counts import looking_up
 from wirelint.claims.derivation import STOP, data, equals
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Turn
-from wirelint.claims.grounding import is_admission, negates, particulars, statements
+from wirelint.claims.grounding import is_admission, particulars
 from wirelint.claims.hidden_failures import failed_in_the_end, tells_failure, without_denied_faults, words_of_call
 from wirelint.claims.moments import CELL, RELATIVE
 from wirelint.claims.rows import Row, holds, tables
@@ -183,38 +182,6 @@ def denied_items(turn: Turn) -> Contradiction | None:
         return None
     retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(state or ""))
     return None if retells else Contradiction(*none.span, fact.shown)
-
-
-def denied_count(turn: Turn) -> Contradiction | None:
-    """Return "there are no open defects" where a result has `"open_defects": 2`, or a list of them."""
-    fields = [(key, cell) for text in turn.returned for key, cell in _counted_in(decode_json(text), 0)]
-    counts, told = Counter(key for key, _ in fields), turn.prose.masked[:LONGEST].casefold()
-    for key, cell in fields:
-        words = name_words(key)
-        if counts[key] > 1 or len(words) < _SEVERAL_WORDS or " ".join(words) not in told:
-            continue
-        denied = re.compile(rf"(?i)(?<![\w-])(?:no|zero|without|any) {' '.join(map(re.escape, words))}(?![\w-])")
-        if any(datum.column == key and not datum.value.readings[0] for datum in turn.numbers):
-            continue
-        for sentence in statements(turn.prose):
-            if denied.search(sentence.masked) and negates(sentence):
-                return Contradiction(*sentence.span, f"the result has {key} = {str(cell)[:_LONGEST_CELL]}", *SURE)
-    return None
-
-
-def _counted_in(document: Json, depth: int) -> Iterator[tuple[str, Json]]:
-    """Yield the numbers above zero and the lists of the objects of a document, with their keys."""
-    for key, cell in document.items() if isinstance(document, dict) and depth < _DEEPEST else ():
-        if isinstance(cell, dict):
-            yield from _counted_in(cell, depth + 1)
-        elif not isinstance(cell, bool) and cell and isinstance(cell, (int, list)):
-            yield key, cell
-
-
-_SEVERAL_WORDS = 2
-"""Words of a key that a denial of them is about: one may be about anything."""
-_LONGEST_CELL = 60
-_DEEPEST = 4
 
 
 def _only_table(text: str) -> tuple[Row, ...]:

@@ -54,10 +54,6 @@ _DEEPEST = 64
 """Levels of a JSON document that are read."""
 _COLUMN = 3
 """Numbers without a unit under one key that may have the unit of a sum of them."""
-_MOST_FIELDS = 8
-"""Numbers of different columns of which the sums of all parts are compared."""
-_MOST_SUMMED = 12
-"""Numbers of a column of which the sums of all parts are compared."""
 _FEW = 40
 """Number of data in one unit of which sums and ratios of pairs are computed."""
 NEAR = 32
@@ -398,13 +394,6 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
             return True
         if column is not None and len(own) >= _COLUMN and same(goal, (max(own) - min(own)) / (len(own) - 1), step / 2):
             return True  # the mean of the changes from one to the next
-        most = _MOST_SUMMED if column is not None else _MOST_FIELDS
-        if (
-            0 < len(own) <= most
-            and goal > max(own)
-            and _is_sum_of_some(goal, own, exact, 3 if column is not None else 2)
-        ):
-            return True
     if _is_near(abs(goal), _sums(tuple(amount_for(value, datum) for datum in kind[:_FEW])), exact):
         return True
     shares = list(_shares(known))
@@ -458,12 +447,6 @@ def _is_near(goal: float, results: Sequence[float], tolerance: float) -> bool:
     """Return True if one of the sorted numbers is the same as a goal up to a tolerance."""
     at = bisect.bisect_left(results, goal)
     return any(same(goal, one, tolerance) for one in results[max(at - 1, 0) : at + 1])
-
-
-def _is_sum_of_some(goal: float, amounts: Sequence[float], exact: float, least: int) -> bool:
-    """Return True if a number is the sum of some of the amounts, at least `least` of them."""
-    parts = (part for size in range(least, len(amounts)) for part in itertools.combinations(amounts, size))
-    return any(same(goal, sum(part), exact) for part in parts)
 
 
 def amount_for(value: Value, datum: Datum) -> float:

@@ -47,7 +47,6 @@ from wirelint.claims.values import (
     dates,
     ends_with_hour,
     same,
-    unit_of,
     values,
     whole_numbers,
     without_moments,
@@ -155,17 +154,12 @@ def wrong_value(turn: Turn) -> Contradiction | None:
     scaled = scaled_values(free, own)
     named = [number for text in results for number in _IN_NAME.findall(text)]  # "the last 500 m", of `t500`
     for one in free:
-        if (
-            one in scaled
-            or is_per_unit(one.value, prose.masked)
-            or _PHRASES["apart"].match(prose.masked, one.value.end)
-            or _is_total(one, possible)
-        ):
+        if one in scaled or _PHRASES["apart"].match(prose.masked, one.value.end):
             continue
         replaced = _replaced(one, left, possible, [other for other in said if other not in free])
         if replaced is None or is_said(one.value, prose.masked, [*turn.told, *named]):
             continue
-        alike = is_altered(one.value, replaced.value) or is_mistyped(one.value, replaced.value)
+        alike = is_altered(one.value, replaced.value)
         if (len(pool) > _FEW_NUMBERS and not alike) or _follows(turn, one, replaced, said, own):
             continue
         shown = prose.text[one.value.start : one.value.end]
@@ -193,12 +187,13 @@ def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], o
     """
     value, order = one.value, values(turn.order)
     written = without_moments(turn.prose.masked)[: 2 * MOST_STATED]
-    if _is_other(one, replaced):
-        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end]
-        return _is_from_told(value, [replaced.value, *near, *order])
     if not is_altered(value, replaced.value):
         adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
-        return adjusted or _is_from_steps(turn, one, replaced, said, own)
+        return adjusted or _is_gain(value, replaced, own) or _is_from_steps(turn, one, replaced, said, own)
+    if _is_swapped(value, replaced.value) and _has_key(one, replaced):
+        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end]
+        told = [replaced.value, *near, *order]
+        return _is_from_told(value, told) or _is_sum_or_mean(value, replaced.column, own)
     # Numbers that the reply does not tell may lead to it by chance: "204,000 together", beside 254000
     if _is_from_told(value, [replaced.value, *written, *order]) or _is_sum_or_mean(value, replaced.column, own):
         return True
@@ -261,7 +256,7 @@ def _is_from_steps(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stat
     ):
         return True  # "8 more boxes, for 148,000", at 18,500 each
     steps = [step for other, step in _steps(said, pool, given) if other is not one]
-    sources = _sources(replaced, [*pool, *sent], own, _is_named(one, replaced, text))
+    sources = [*pool, *sent]
     alike = [step for step in steps if is_of_kind(one.value, step.value)]
     value = _rounded(one.value if one.value.unit else one.value._replace(unit=replaced.value.unit), text)
     computed = any(is_computed(value, known) for known in (sources, [*steps, *beside]))
@@ -276,37 +271,12 @@ def _rounded(value: Value, text: str) -> Value:
     return value._replace(step=float(10 ** min(len(digits) - len(digits.rstrip("0")), len(digits) - 1)))
 
 
-def is_per_unit(value: Value, text: str) -> bool:
-    """Return True for an amount for a unit: `110 kr/kg`, which may come of 82.50 kr for 750 g, or "9.5 l per 100 km"."""
-    found = _PER.match(text, value.end) if value.unit is not None else None
-    unit = unit_of(found["unit"]) if found is not None and found["unit"] else None
-    return found is not None and (not found["unit"] or (unit is not None and unit.dimension in _OF_THINGS))
-
-
-_OF_THINGS = frozenset({"mass", "volume", "length"})
-_PER = re.compile(
-    r" ?/ ?(?:[^\W\d_]|100\b)| (?:per|pro|je|par|por|pour|aux|na|på|op|на) 100\b"
-    r"| (?:per|pro|je|par|por|za|na|al|för|за|a) (?P<unit>[^\W\d_]+)"
-)
-
-
 def _given_rates(turn: Turn) -> list[float]:
     """Return the numbers that the user and the calls give, also as hundredths, and prices and percentages of the system."""
     told = [value for text in (turn.order, *(fact.arguments for fact in turn.good)) for value in values(text)]
     rules = [value for message in turn.request.messages if message.role == "system" for value in values(message.text)]
     rates = [value.readings[0] for value in rules if value.unit and value.unit.dimension in (*MONEY, "percent")]
     return [amount for value in told for one in value.readings for amount in (one, one / 100)] + rates
-
-
-def _is_total(one: Stated, turn: Sequence[Datum]) -> bool:
-    """Return True if a value is so much more money than all amounts of the turn that it is a total of many."""
-    unit, amount = one.value.unit, abs(one.value.readings[0])
-    kin = [abs(datum.value.readings[0]) for datum in turn if is_of_kind(one.value, datum.value)]
-    return unit is not None and unit.dimension in MONEY and bool(kin) and amount > _TOTAL * max(kin)
-
-
-_TOTAL = 20
-"""Factor between a price and an amount that is rather a total."""
 
 
 def _steps(said: Sequence[Stated], pool: Sequence[Datum], given: Sequence[float]) -> list[tuple[Stated, Datum]]:
@@ -387,9 +357,6 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     one whose key the sentence has.
     """
     kind = one.value
-    labelled = [datum for datum in left if is_of_kind(kind, datum.value) and _is_labelled(one, datum)]
-    if len(labelled) == 1:
-        return labelled[0]
     kin = [datum for datum in turn if kind.unit is not None and is_of_kind(kind, datum.value)]
     sole = turn[:1] if len(turn) == 1 else ()
     possible = kin or [datum for datum in sole if _is_alike(kind, datum.value) and _is_meant(one, datum)]
@@ -397,8 +364,6 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     beside = any(is_of_kind(kind, other.value) for other in others)
     if free and len(possible) <= _ONLY and len(free) == len(possible) and not beside:
         return max(free, key=partial(_shared, one))
-    if len(free) == 1 and len(possible) <= _ONLY and is_mistyped(kind, free[0].value):
-        return free[0]
     changed = [datum for datum in left if is_altered(kind, datum.value, len(left))]
     if len({datum.value for datum in changed}) == 1:
         return changed[0]
@@ -411,33 +376,19 @@ def _replaced(one: Stated, left: Sequence[Datum], turn: Sequence[Datum], others:
     return best if shared >= 2 and not rivals else None
 
 
-def _is_labelled(one: Stated, datum: Datum) -> bool:
-    """Return True if the key of a datum stands right before a number: "pH 7.4", "free chlorine is 1.8 mg/L"."""
-    key = " ".join(word for word in name_words(datum.column) if unit_of(word) is None)
-    key = "|".join(re.escape(one) for one in (key, datum.column.casefold()) if len(one) > 1)
-    before = one.sentence.masked[: one.value.start - one.sentence.start].casefold()
-    return bool(key) and re.search(rf"(?<!\w)(?:{key})\W{{1,4}}(?:(?:is|of|at|was)\W)?\Z", before) is not None
+_MANY_DIGITS = 5
+"""Digits of numbers of which two hardly differ in one by chance, as a mean and one of its values do."""
 
 
-def is_altered(value: Value, datum: Value, among: int = 1) -> bool:
-    """Return True if a number is another one with one digit changed, of four or more, or with two digits swapped.
+def is_altered(value: Value, datum: Value, among: int = 1, *, least: int = _MANY_DIGITS) -> bool:
+    """Return True if a number is another one with one digit changed, of many, or with two digits swapped.
 
     `among`: the numbers that it is compared with. A short one may be one digit off another of many by chance.
+    `least`: the digits of a number of which one may have changed.
     """
     digits, apart = _digits_apart(value, datum)
-    one_digit = len(apart) == 1 < digits - 2 and (value.unit is datum.unit or datum.unit is None)
+    one_digit = len(apart) == 1 and digits >= least and (value.unit is datum.unit or datum.unit is None)
     return (one_digit and _RARE * among * digits < 10 ** (digits - 1)) or _is_swapped(value, datum)
-
-
-def is_mistyped(value: Value, other: Value) -> bool:
-    """Return True if two numbers differ in one digit, in two that have changed places, or in zeros at the end."""
-    if other.unit not in (None, value.unit):
-        return False
-    one, two = (f"{abs(each.readings[0]):.10g}" for each in (value, other))
-    if one.rstrip("0.") == two.rstrip("0."):
-        return one != two
-    apart = [pair for pair in zip(one, two, strict=False) if pair[0] != pair[1]] if len(one) == len(two) > 1 else []
-    return len(apart) == 1 or (len(apart) == 2 and apart[0] == apart[1][::-1])
 
 
 _RARE = 20
@@ -464,7 +415,7 @@ def _digits_apart(value: Value, datum: Value) -> tuple[int, list[tuple[str, str]
 
 
 _ROUNDING = 1 + 1e-9
-_FEW_NUMBERS = 6
+_FEW_NUMBERS = 3
 """Numbers of the results from which on a value that none of them leads to may still be computed, in more steps."""
 
 
@@ -479,29 +430,6 @@ def _has_key(one: Stated, datum: Datum) -> bool:
     """Return True if a sentence has a word of the key of a datum."""
     keys = [word for word in name_words(datum.column) if len(word) > 2]
     return any(own.startswith(key) for key in keys for own in one.words)
-
-
-def _is_other(one: Stated, datum: Datum) -> bool:
-    """Return True if a value is a datum but for a digit or zeros, and its sentence has the key: "gusts of 48 km/h"."""
-    if not is_mistyped(one.value, datum.value) or unit_of(datum.column) is not None:
-        return False  # "for 30 days", of `days`
-    return _has_key(one, datum) or _is_labelled(one, datum)
-
-
-def _is_named(one: Stated, datum: Datum, text: str) -> bool:
-    """Return True if the word right after a number without a unit is that of the key of a datum."""
-    if one.value.unit is not None:
-        return False
-    word = text[one.value.end : one.value.end + NEAR].strip().partition(" ")[0].casefold()
-    return any(len(key) > 3 and word.startswith(key) for key in name_words(datum.column))
-
-
-def _sources(datum: Datum, pool: Sequence[Datum], turn: Sequence[Datum], named: bool) -> Sequence[Datum]:
-    """Return what a value in place of a datum may be computed from.
-
-    `named`: "39 packs", where a tool returned `"packs": 9`, comes from no other numbers of earlier turns.
-    """
-    return [*turn, *(other for other in pool if other.column == datum.column)] if named else pool
 
 
 def _likeness(one: Stated, datum: Datum) -> tuple[bool, int]:
@@ -562,11 +490,11 @@ def particulars(text: str) -> frozenset[str]:
 def numbers_of_things(text: str) -> Iterator[str]:
     """Yield the numbers that name one thing, as of an order or a train.
 
-    They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `CAD-007`.
+    They have five digits, or four in a code with a hyphen, or three behind letters and a hyphen: `order-123`.
     """
     yield from _GROUPS.findall(text)
     for number in _NUMBER.findall(text):
-        least = 3 if number[:2].isupper() and "-" in number else 4 if "-" in number else 5
+        least = 3 if number[:2].isalpha() and "-" in number else 4 if "-" in number else 5
         if sum(map(str.isdigit, number)) >= least and not _DATE.match(number):
             yield number
 

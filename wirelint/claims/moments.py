@@ -13,7 +13,6 @@ from wirelint.claims.derivation import (
     MOST_DATA,
     GivenDates,
     data,
-    days_apart,
     derived_from,
     equals,
     follows_from_clocks,
@@ -25,10 +24,9 @@ from wirelint.claims.derivation import (
 from wirelint.claims.evidence import Contradiction, Turn, ran
 from wirelint.claims.grounding import particulars, statements
 from wirelint.claims.rows import holds
-from wirelint.claims.states import DEEPEST, fields_of, object_of
+from wirelint.claims.states import fields_of, object_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, weekdays, without_moments
-from wirelint.model import Json
 from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -80,7 +78,7 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     return (
         _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS)
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
-        or (None if relative or given.are_too_many else _in_place_of_only(turn, given) or _of_other_day(turn, given))
+        or (None if relative or given.are_too_many else _in_place_of_only(turn, given))
     )
 
 
@@ -186,44 +184,8 @@ def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
     return None
 
 
-def _of_other_day(turn: Turn, given: GivenDates) -> Contradiction | None:
-    """Return a sentence that retells an object of a result, but for its only date, in place of which it has another."""
-    objects: list[tuple[Date, list[str]]] = []
-    for one in itertools.chain.from_iterable(_objects(object_of(text), 0) for text in turn.returned):
-        cells = [str(cell).casefold() for cell in one.values() if isinstance(cell, (str, int, float))]
-        own = [date for cell in cells for date in dates(cell)]
-        if len(own) == 1:
-            objects.append((own[0], [cell for cell in cells if len(cell) >= CELL]))
-    for sentence in statements(turn.prose) if 0 < len(objects) <= MOST_DATA else ():
-        told, line = list(dates(sentence.masked)), sentence.masked.casefold()
-        if len(told) != 1 or any(told[0].agrees(one) for one in given.dates):
-            continue
-        if _speaks_of_durations(sentence, sentence.start + told[0].start):
-            continue
-        if is_last_day(told[0], given.dates, sentence.masked[: told[0].start]):
-            continue
-        for own_date, cells in objects:
-            if sum(cell in line and holds(line, cell) for cell in cells) < TELLING:
-                continue
-            if not given.spans.longer and days_apart(told[0], own_date) not in given.spans.counts:
-                shown = sentence.masked[told[0].start : told[0].end]
-                against = f"the date {shown!r} is in no result, and that of the object is left out"
-                return Contradiction(*sentence.span, against)
-    return None
-
-
-def _objects(document: Json, depth: int) -> Iterator[dict[str, Json]]:
-    if isinstance(document, dict):
-        yield document
-    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else ()
-    for one in inner if depth < DEEPEST else ():
-        yield from _objects(one, depth + 1)
-
-
 CELL = 4
 """Characters of a cell that a sentence repeats by no chance."""
-TELLING = 2
-"""Cells of an object by which a sentence is about it."""
 
 
 def _speaks_of_durations(sentence: Sentence, at: int) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import has_negation, is_admission, particulars, statements
-from wirelint.claims.listings import odd_number
 from wirelint.claims.row_values import word_of_another, wrong_clause
 from wirelint.claims.rows import (
     Clause,
@@ -22,7 +21,6 @@ from wirelint.claims.rows import (
     clauses_of,
     fields_by_key,
     holds,
-    lists_of,
     named_rows,
     outermost,
     rows_by_date,
@@ -32,7 +30,7 @@ from wirelint.claims.rows import (
     without_states,
 )
 from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states, states_of
-from wirelint.claims.table_claims import out_of_bounds, swapped_rows
+from wirelint.claims.table_claims import out_of_bounds
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, NUMERALS, whole_numbers, without_moments
 from wirelint.text.prose import Prose
@@ -61,12 +59,9 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _mixed(prose, parts)
                 or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
-                or _listed_below(prose, parts)
                 or _stated_in_turn(prose, parts, table)
-                or swapped_rows(turn, table, parts)
                 or out_of_bounds(turn, table, parts)
                 or wrong_clause(turn, text, table, clauses)
-                or odd_number(turn, text, clauses)
             )
             if found is not None:
                 return found
@@ -226,31 +221,6 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         if against := _opposite(text, rows):
             return Contradiction(*part, against)
     return None
-
-
-def _listed_below(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
-    """Return the item of a list about a row whose cell is not the word above the list, which all other items have:
-    "these orders are open:", with a cancelled one.
-    """
-    for head, items in lists_of(prose.text):
-        but = (*(_PHRASES[key] for key in ("negates", "without", "compares")), pattern_of("except"))
-        if any(pattern.search(head) for pattern in but):
-            continue
-        listed = [(span, row) for span in items if (row := _only_row(parts, span)) is not None]
-        for key in listed[0][1].cells if len({row.place for _, row in listed}) == len(items) > 2 else ():
-            cells = [row.cells.get(key) for _, row in listed]
-            named = {cell for cell in cells if isinstance(cell, str) and holds(head, cell.replace("_", " "))}
-            other = [(one, cell) for one, cell in zip(listed, cells, strict=True) if str(cell) not in named]
-            for (span, row), cell in other if len(named) == len(other) == 1 else ():
-                if isinstance(cell, str) and not holds(prose.text[slice(*span)], cell.replace("_", " ")):
-                    return Contradiction(*span, f"{row.place}/{key} = {cell}")
-    return None
-
-
-def _only_row(parts: Sequence[Named], span: tuple[int, int]) -> Row | None:
-    """Return the one row that the parts of a reply between two offsets name."""
-    rows = {row.place: row for part, found in parts if span[0] <= part[0] < span[1] for _, row, _ in found}
-    return next(iter(rows.values())) if len(rows) == 1 else None
 
 
 def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Contradiction | None:

@@ -14,10 +14,8 @@ from fractions import Fraction
 from wirelint import lexicon
 from wirelint.claims.derivation import (
     MONEY,
-    MOST_DATA,
     Datum,
     GivenDates,
-    amount_for,
     as_datum,
     data,
     derived_from,
@@ -25,7 +23,6 @@ from wirelint.claims.derivation import (
     follows_from_dates,
     is_computed,
     is_last_day,
-    is_of_kind,
     is_percentage,
     is_said,
     simple_ratio,
@@ -34,14 +31,12 @@ from wirelint.claims.evidence import STATE_KEYS, Contradiction, Turn
 from wirelint.claims.grounding import (
     is_bound,
     is_interval,
-    is_mistyped,
-    is_per_unit,
 )
 from wirelint.claims.moments import form_of_durations
 from wirelint.claims.rows import DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, weekdays, without_moments
+from wirelint.claims.values import Date, Value, clocks, dates, unit_of, values, weekdays, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -80,7 +75,6 @@ def wrong_clause(
     for clause in clauses:
         against = (
             _value_of_another(clause, text, table, asked, elsewhere, portions)
-            or _value_of_none(clause, text, asked, portions, turn)
             or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, table, clauses, everywhere)
             or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
@@ -142,9 +136,11 @@ def _value_of_another(
         # The value of another row with the word of its key has hardly been computed: "8.5 in Maths"
         labelled = {one.column for one in lacking if is_beside_key(value, one.column, clause.text)} & columns
         beside = [as_datum(other) for other in stated if other is not value]
-        # "4 above the minimum" of 14, which the clause tells
-        told = derived_from(value, own) or _is_left(value, own, beside)
-        if told or (not labelled and _is_of_row(value, own, beside, asked)) or is_said(value, clause.text, texts):
+        if (
+            derived_from(value, own)
+            or (not labelled and _is_of_row(value, own, beside, asked))
+            or is_said(value, clause.text, texts)
+        ):
             continue
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
         if not telling and _are_one_column([*own, *others]):
@@ -159,38 +155,6 @@ def _value_of_another(
             if mine is not None and not any(equals(value, datum.value) for datum in pool if datum not in others):
                 shown = clause.text[value.start : value.end]
                 return f"{shown!r} belongs to another row: {mine.place} = {mine.value.readings[0]:g}"
-    return None
-
-
-def _value_of_none(
-    clause: Clause, text: str, asked: Sequence[Datum], portions: Set[Fraction], turn: Turn
-) -> str | None:
-    """Return why a measure of a clause is not that of its row: it is the only one of its kind in the row but for a digit
-    or zeros, and nothing in the conversation gives it or leads to it.
-    """
-    stated = without_moments(clause.text)
-    own = own_data(clause.row, text) if stated else []
-    related = _PHRASES["compares"].search(clause.text) is not None
-    for value in stated if not related else ():
-        unit = value.unit
-        if unit is None or _is_no_amount(value, clause.text) or is_interval(value, turn.results):
-            continue
-        alike = [
-            one for one in own if is_of_kind(value, one.value) or (one.value.unit is None and unit.dimension in MONEY)
-        ]
-        if len(alike) != 1 or sum(is_of_kind(value, other) for other in stated) > 1:
-            continue
-        if not is_mistyped(value, alike[0].value):
-            continue
-        beside = [as_datum(other) for other in stated if other is not value]
-        if not portions.isdisjoint(_ratios([value], own)):
-            continue
-        if derived_from(value, turn.numbers) or is_said(value, clause.text, turn.texts):
-            continue
-        known = [*turn.numbers, *beside, *asked]
-        if len(known) < MOST_DATA and not is_computed(value, known) and not _is_multiple(value, own):
-            shown = clause.text[value.start : value.end]
-            return f"{shown!r} is not that of its row: {alike[0].place} = {alike[0].value.shown}"
     return None
 
 
@@ -221,7 +185,7 @@ def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum
 
 def _is_no_amount(value: Value, text: str) -> bool:
     """Return True for a number that a row need not have: a range, a bound, a price for a unit, or one set apart."""
-    if value.ranges or is_per_unit(value, text) or is_bound(value, text) or _TO_NAME.match(text, value.end):
+    if value.ranges or is_bound(value, text) or _TO_NAME.match(text, value.end):
         return True
     return _PHRASES["apart"].match(text, value.end) is not None
 
@@ -232,24 +196,12 @@ _TO_NAME = re.compile(r"\s?(?:to|bis|à|a|do|-|–)\s{2}")
 
 def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], asked: Sequence[Datum]) -> bool:
     """Return True if a value follows from its row, with the values beside it and those that the user asked about."""
-    if derived_from(value, own) or _is_left(value, [*own, *beside], asked) or _is_multiple(value, own):
-        return True
     return is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
 
 
 def _are_one_column(some: Sequence[Datum]) -> bool:
     columns = {one.column for one in some} - {"#"}
     return len({column for column in columns if _PHRASES["names_only"].search(column) is None}) == 1
-
-
-def _is_multiple(value: Value, own: Sequence[Datum]) -> bool:
-    """Return True if a value is a small multiple of one of its row: the price of three nights."""
-    if value.unit is None or value.unit.dimension not in MONEY:
-        return False
-    return any(simple_ratio(value, mine.value, 1) in range(2, _MULTIPLE) for mine in own)
-
-
-_MULTIPLE = 13
 
 
 def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Sequence[Datum]) -> dict[Value, Datum]:
@@ -268,14 +220,6 @@ def _in_one_other_row(stated: Sequence[Value], own: Sequence[Datum], others: Seq
                 rows.setdefault(row[0] if row else datum.place, {}).setdefault(value, datum)
     several = (found for found in rows.values() if len({datum.column for datum in found.values()}) > 1)
     return next((found for found in several if len({value.readings for value in found}) > 1), {})
-
-
-def _is_left(value: Value, own: Sequence[Datum], asked: Sequence[Datum]) -> bool:
-    """Return True if a value is what a datum is more or less than another number: "9.5 kg are left", "80 cm too long"."""
-    mine = [amount_for(value, one) for one in own if one.value.unit is None or is_of_kind(value, one.value)]
-    terms = [amount_for(value, one) for one in asked if one.value.unit is None or is_of_kind(value, one.value)]
-    goal, step = abs(next(value.amounts())), value.tolerance / 2
-    return any(same(goal, abs(amount - term), step) for amount in mine for term in terms)
 
 
 def is_beside_key(value: Value, key: str, text: str) -> bool:

@@ -429,12 +429,6 @@ def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Name
             yield item.span(), above[:1]
 
 
-def lists_of(text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield the line above each list, and the offsets of its items."""
-    for block in _LIST.finditer(text):
-        yield block["head"], [item.span() for item in _LIST_ITEM.finditer(text, *block.span("items"))]
-
-
 _LIST_ITEM = re.compile(r"^[ \t]*[-*•] .+$", re.MULTILINE)
 _LIST = re.compile(
     r"^(?P<head>#+ .+|\*\*.+\*\*|.*:\**)[ \t]*\n(?:[ \t]*\n)?(?P<items>(?:[ \t]*[-*•] .+(?:\n|\Z)){1,24})", re.MULTILINE

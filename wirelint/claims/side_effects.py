@@ -50,8 +50,6 @@ _TELLING_ALONE = frozenset({
     *(word for table in SOON for word in table),
 })  # fmt: skip
 """Verbs that announce an outside action with any object."""
-_LOOKS = frozenset(_PHRASES.words("looks"))
-_LOOKED_AT: frozenset[Topic] = frozenset({"file", "knowledge", "web", "data", "run"})
 _FETCHES = frozenset(_PHRASES.words("fetches"))
 _MENDS = frozenset(_PHRASES.words("mends"))
 _NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
@@ -192,18 +190,6 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     if found.kinds & {"search", "send", "book", "delete"}:
         return found.verb in _TELLING_ALONE or bool(topics)
     return bool(topics & able.topics or words_of(found.object) & able.words)
-
-
-def acts_loosely(found: Announcement, able: Ability) -> bool:
-    """Return True if an immediate action needs a tool though its noun is unknown.
-
-    "Let me read the stylesheet first:" ends a reply. Reading is impossible in a reply, so it announces a tool that reads.
-    """
-    if not found.at_once or found.verb not in _LOOKS or not able.kinds & {"search", "read"}:
-        return False
-    if heads_text(found.object) or is_thought(found.object) or not able.topics & _LOOKED_AT:
-        return False
-    return _PHRASES["thing"].match(found.object) is not None
 
 
 def mends(found: Announcement, able: Ability) -> bool:

@@ -121,9 +121,6 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         affirmed = affirmed and not any(pattern_of(state).search(text) for state in _off())
         if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
-    for key, cell in cells.items():
-        if isinstance(cell, str) and (form := _negated_form(text, cell)):
-            return f"{form!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in states_of(key, cell)}
     for (pair, side), key in given.items():
         if (pair, 1 - side) in given:
@@ -140,16 +137,6 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None
-
-
-def _negated_form(text: str, cell: str) -> str | None:
-    """Return the word of a text that a cell negates by its form: `lit` of `unlit`, `paid` of `not_paid`."""
-    form = _NEGATED.fullmatch(cell.casefold())
-    found = re.search(rf"(?i)(?<![\w-]){form['word']}(?![\w-])", text) if form is not None else None
-    return None if found is None or cell.casefold() in text.casefold() or _is_negated(text, found) else found[0]
-
-
-_NEGATED = re.compile(r"(?:un|non[-_]?|not[-_ ])(?P<word>[a-z]{3,})")
 
 
 @cache

@@ -1,26 +1,20 @@
-"""Sentences about several rows of a table: values within their bounds, and cells of two rows in each other's place."""
+"""Sentences that say that the values of a table are within their bounds."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import statements
-from wirelint.claims.rows import Named, Row, holds
+from wirelint.claims.rows import Named, Row
 from wirelint.claims.states import pattern_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import values
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("table_claims")
 _OF_GROUNDING = lexicon.Phrases("grounding")
-_TELLING = 10
-"""Numbers from which on two clauses hardly have them by chance."""
-_MOST_CLAUSES = 24
-"""Clauses about one row each that are compared with one another."""
 
 
 def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
@@ -105,30 +99,3 @@ _BOUNDS = {
     "range": frozenset(_PHRASES.words("bounds_range")),
     "value": frozenset(_PHRASES.words("bounds_value")),
 }
-
-
-def swapped_rows(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
-    """Return one of two clauses about one row each that have each other's cell of a column, and not their own."""
-    alone = [(part, found[0][1]) for part, found in parts if len({row.place for _, row, _ in found}) == 1]
-    for (span, row), (other_span, other) in itertools.combinations(alone[:_MOST_CLAUSES], 2):
-        first, second = (turn.prose.text[slice(*one)] for one in (span, other_span))
-        for key, cell in row.cells.items() if row.place != other.place else ():
-            foreign = other.cells.get(key)
-            if cell == foreign or not (_has(first, foreign) and _has(second, cell)):
-                continue
-            in_two = sum(each.cells.get(key) in (cell, foreign) for each in table) == 2
-            if all(isinstance(one, (int, float)) and abs(one) < _TELLING for one in (cell, foreign)):
-                continue
-            if in_two and not _has(first, cell) and not _has(second, foreign):
-                against = f"{foreign!r} is that of {other.place}, not of {row.place}: {key} = {cell!r}"
-                return Contradiction(*span, against)
-    return None
-
-
-def _has(text: str, cell: Json) -> bool:
-    """Return True if a text has a number or a text of a cell."""
-    if isinstance(cell, str):
-        return len(cell) > 1 and holds(text, cell)
-    if isinstance(cell, bool) or not isinstance(cell, (int, float)):
-        return False
-    return any(reading == cell for one in values(text) for reading in one.readings)

@@ -15,6 +15,8 @@ _MOST_TOTALS = 200
 """Sums that a number is compared with; of more of them, one may be alike by chance."""
 _MOST_GROUPS = 6
 """Different cells of a column that puts rows into groups."""
+_DIGITS = 4
+"""Digits of a sum of which a reply may have one wrong."""
 _TELLING = 1000
 """Sums in their last digit from which on another one hardly differs in one digit by chance."""
 _DECIMALS = 6
@@ -52,7 +54,7 @@ def _is_altered(value: Value, total: _Total, among: int, told: Sequence[Value]) 
         return False  # whole numbers without a currency
     step *= 10.0 ** min(_zeros(total.amount / step), _zeros(value.readings[0] / step))
     summed = value._replace(readings=(total.amount,), step=step)
-    if abs(total.amount / step) < _TELLING or not is_altered(value, summed, among):
+    if abs(total.amount / step) < _TELLING or not is_altered(value, summed, among, least=_DIGITS):
         return False
     return not any(equals(other, summed) for other in told)
 

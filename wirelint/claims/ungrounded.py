@@ -69,7 +69,10 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
     given = Given(request, [], prose)
-    measures = [value for value in values(words) if value.unit is not None]
+    amounts = values(words)
+    if len(amounts) > 1:
+        return None  # "310 km at about 90 on average": the model may compute from what the user gives
+    measures = [value for value in amounts if value.unit is not None]
     if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
         return None  # "350 °F is about 177 °C": the model converts what the user gives
     if scaled_values(stated(prose), [as_datum(value) for value in measures]):
@@ -90,7 +93,8 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return another
     things = [*_numbered(words, request), *(_LABEL.findall(words) if at_once else ())]
     things += [word for word in _sent_before(request) if word in words]
-    one_thing = any(number in prose.text for number in things)
+    shown = prose.text.casefold()
+    one_thing = any(number.casefold() in shown for number in things)
     needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in statements(prose) if finders else ():
         if sentence.masked.startswith("|") and not any(map(str.isdigit, sentence.masked)):
