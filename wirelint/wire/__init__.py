@@ -73,7 +73,7 @@ class Sniffer:
 
     def _begin(self, framer: Framer) -> list[Frame]:
         self._framer, self.streamed, self.framing = framer, framer.streamed, framer.framing
-        self.unreadable = framer.unreadable if isinstance(framer, MessageStream) else None
+        self.unreadable = framer.unreadable
         head, self._head = bytes(self._head), bytearray()
         return framer.feed(head)
 

@@ -22,8 +22,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from types import ModuleType
 
 import orjson
@@ -65,19 +64,8 @@ def looks_like_messages(head: bytes) -> bool | None:
 def _length(buffer: bytes | bytearray) -> int | None:
     """Return the length of the message whose prelude begins the buffer; None if the bytes are no valid prelude."""
     total, headers = int.from_bytes(buffer[:4]), int.from_bytes(buffer[4:8])
-    sound = zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
+    sound = len(buffer) >= _PRELUDE and zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
     return total if sound and headers + _LEAST <= total <= _MOST else None
-
-
-def _ends(buffer: bytes | bytearray) -> Iterator[int]:
-    """Yield the offset after each complete message at the beginning of the buffer."""
-    end = 0
-    while len(buffer) - end >= _PRELUDE:
-        length = _length(buffer[end : end + _PRELUDE])
-        if length is None or end + length > len(buffer):
-            return
-        end += length
-        yield end
 
 
 class MessageStream(Framer):
@@ -89,21 +77,16 @@ class MessageStream(Framer):
         super().__init__()
         self._lost = False
         self._botocore = _botocore()
-
-    @property
-    def unreadable(self) -> str | None:
-        """Reason why this stream cannot be read; None if it can."""
-        return None if self._botocore is not None else NO_DECODER
+        self.unreadable = None if self._botocore is not None else NO_DECODER
 
     def feed(self, data: bytes) -> list[Frame]:
         self._buffer += data
         if self._lost:
             return []
-        ends = [0, *_ends(self._buffer)]
-        frames = [self._frame(bytes(self._buffer[start:end])) for start, end in pairwise(ends)]
-        del self._buffer[: ends[-1]]
-        self._lost = len(self._buffer) >= _PRELUDE and _length(self._buffer[:_PRELUDE]) is None
-        return frames
+        messages, rest = split(self._buffer)
+        self._buffer[:] = rest
+        self._lost = len(rest) >= _PRELUDE and _length(rest) is None
+        return [self._frame(raw) for raw in messages]
 
     def _last_frame(self, rest: bytes) -> Frame:
         kind: FaultKind = "broken-json" if self._lost else "cut-event"
@@ -154,10 +137,14 @@ def _carried(payload: bytes) -> bytes | None:
         return None
 
 
-def split(body: bytes) -> tuple[list[bytes], bytes]:
+def split(body: bytes | bytearray) -> tuple[list[bytes], bytes]:
     """Return the messages of a body, and the bytes after the last one. Needs no decoder."""
-    ends = [0, *_ends(body)]
-    return [body[start:end] for start, end in pairwise(ends)], body[ends[-1] :]
+    messages: list[bytes] = []
+    end = 0
+    while (length := _length(body[end : end + _PRELUDE])) is not None and end + length <= len(body):
+        messages.append(bytes(body[end : end + length]))
+        end += length
+    return messages, bytes(body[end:])
 
 
 def content_of(raw: bytes) -> bytes:
@@ -183,11 +170,11 @@ def message(payload: bytes, event: str, *, exception: bool = False) -> bytes:
     """Return one message with a JSON payload, as Bedrock sends it."""
     kind = ("exception", ":exception-type") if exception else ("event", ":event-type")
     headers = ((kind[1], event), (":content-type", "application/json"), (":message-type", kind[0]))
-    head = bytearray()
+    head = b""
     for key, value in headers:
         words = value.encode()
         head += len(key).to_bytes(1) + key.encode() + _STRING + len(words).to_bytes(2) + words
-    return _framed(bytes(head), payload)
+    return _framed(head, payload)
 
 
 def _framed(head: bytes, payload: bytes) -> bytes:

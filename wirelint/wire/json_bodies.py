@@ -41,6 +41,8 @@ class Framer(ABC):
 
     streamed: ClassVar[bool] = True
     framing: ClassVar[Framing]
+    unreadable: str | None = None
+    """Reason why the body cannot be read; None if it can."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -63,7 +65,7 @@ class Framer(ABC):
 
     def _next_frame(self, raw: bytes, data: bytes) -> Frame:
         self._number += 1
-        return Frame(self._number - 1, raw, None, *decode(data)) if data else Frame(self._number - 1, raw, None, None)
+        return Frame(self._number - 1, raw, None, *(decode(data) if data else (None,)))
 
 
 def decode(raw: bytes) -> tuple[str, Faults]:
@@ -110,8 +112,6 @@ class JsonLines(Framer):
         """Offset of the last line in the buffer. All lines before it are blank."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
-            return [self._frame(data)]  # one line per chunk, as most servers send them
         buffer, position = self._buffer, len(self._buffer)  # the bytes so far hold no line feed after the blank lines
         buffer += data
         frames: list[Frame] = []

@@ -23,19 +23,15 @@ from wirelint.events import Frame
 from wirelint.model import FaultKind
 from wirelint.wire.json_bodies import BOM, Framer, decode, evidence
 
-_BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
+_BLANK = re.compile(rb"(?:\r\n?+|\n)(?:\r\n?+|\n)")  # possessive: CRLF is one line end, never two
 _SAID = re.compile(rb"[^\r\n]")
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
-_PLAIN = re.compile(rb"(?:event: ([^\r\n]*+)\n)?data: ([^\r\n]*+)\n\n")
-"""An event as nearly every server writes it. All other events are read by the full grammar."""
-
 _RUN_ON = re.compile(rb"\}(?>\r\n|\n|\r)(?=data: ?(?:\{|\[DONE\])|event: ?[^\r\n]{0,64}(?>\r\n|\n|\r)data: ?\{)")
 """Line end between two events without a blank line. The bytes that the pattern looks at are at most `_LOOKED` long."""
 _LOOKED = 96
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _FIELDS = frozenset({"data", "event", "id", "retry"})
-_LF = 0x0A
 
 
 class EventStream(Framer):
@@ -47,15 +43,10 @@ class EventStream(Framer):
         super().__init__()
         self._blank = 0
         """Bytes of blank lines at the beginning of the frame."""
-        self._lone_lf = True
         self._name: str | None = None
         """Event name of the last frame, if that frame had no data: `event: message_start\\n\\n`."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        self._lone_lf = self._lone_lf and b"\r" not in data
-        alone = self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF
-        if alone and b"}\ndata:" not in data and b"}\nevent:" not in data:
-            return [self._frame(data)]  # one event, as most servers write them
         # The buffer was searched for the end of a frame, but a blank line may begin up to three bytes before its end.
         buffer, start, position = self._buffer, 0, max(len(self._buffer) - 3, 0)
         buffer += data
@@ -92,11 +83,7 @@ class EventStream(Framer):
             self._blank = len(buffer) - start
             return -1
         self._blank = said.start() - start
-        position = max(position, said.start())
-        if self._lone_lf:
-            end = buffer.find(b"\n\n", position)
-            return end + 2 if end >= 0 else -1
-        match = _BLANK.search(buffer, position)
+        match = _BLANK.search(buffer, max(position, said.start()))
         if match is None or (match.end() == len(buffer) and buffer.endswith(b"\r")):
             return -1
         return match.end()
@@ -120,12 +107,6 @@ def _names(name: str, data: str) -> bool:
 
 
 def _parse(number: int, raw: bytes, body: bytes) -> Frame:
-    try:
-        if (plain := _PLAIN.fullmatch(body)) is not None:
-            name, data = plain.groups()
-            return Frame(number, raw, None if name is None else name.decode(), data.decode())
-    except UnicodeDecodeError:
-        pass
     text, undecoded = decode(body)
     faults = list(undecoded)
     event: str | None = None
