@@ -48,7 +48,7 @@ def test_nothing_changed_is_the_same_object(edits: list[Edit]) -> None:
     "body", ["", "{", "[1", "[1,", "[1,]", '{"a"}', '{"a":1,}', '{"a":1 "b":2}', "{1:2}", '{"a":', '{"a', "[" * 100_000]
 )
 def test_no_json_is_a_value_error(body: str) -> None:
-    with pytest.raises(ValueError, match=r"JSON|at character|Unterminated"):
+    with pytest.raises(ValueError, match=r"JSON|\bchar"):
         apply(body.encode(), [put("/a/b", 1), put("/0/0", 1)])
 
 

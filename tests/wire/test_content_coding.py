@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.cuts import split
 from tests.selection import in_batches
-from wirelint.wire.content_coding import CodingError, TooLargeError, decode, decoder
+from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode
 
 TEXT = ('data: {"choices":[{"delta":{"content":"Grüße"}}]}\n\n' * 4).encode()
 
@@ -74,9 +74,9 @@ BODIES: dict[str, tuple[str | None, bytes]] = {
 def test_a_coding_is_undone_at_every_cut(coding: str | None, body: bytes) -> None:
     assert decode(coding, body) == TEXT
     for place in range(1, len(body)):
-        undone = decoder(coding)
+        undone = Decoder(coding)
         assert b"".join(undone.feed(piece) for piece in split(body, [place])) == TEXT, place
-    undone = decoder(coding)
+    undone = Decoder(coding)
     assert b"".join(undone.feed(piece) for byte in body for piece in (bytes([byte]), b"")) == TEXT
 
 
@@ -86,7 +86,7 @@ WHOLE = {name: found for name, found in BODIES.items() if found[0] not in (None,
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_coding_is_finished_at_its_end_and_not_before(name: str) -> None:
     coding, body = WHOLE[name]
-    undone = decoder(coding)
+    undone = Decoder(coding)
     states = [undone.finished]  # nothing has come that would have an end
     for piece in (body[:-1], body[-1:]):
         undone.feed(piece)
@@ -114,7 +114,7 @@ def test_a_body_that_breaks_its_coding_is_refused(coding: str, body: bytes) -> N
     with pytest.raises(CodingError):
         decode(coding, body)
     for pieces in (split(body, [1]), split(body, range(1, len(body)))):
-        undone = decoder(coding)
+        undone = Decoder(coding)
         with pytest.raises(CodingError):
             b"".join(map(undone.feed, pieces))
 
@@ -122,7 +122,7 @@ def test_a_body_that_breaks_its_coding_is_refused(coding: str, body: bytes) -> N
 @pytest.mark.parametrize("coding", ["compress", "gzip, aes128gcm", "dcb"])
 def test_unknown_codings_are_named(coding: str) -> None:
     with pytest.raises(CodingError, match=coding.split(", ")[-1]):
-        decoder(coding)
+        Decoder(coding)
 
 
 PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
@@ -140,7 +140,7 @@ PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def test_any_bytes_come_back(coding: str, pack: Callable[[bytes], bytes], plain: bytes, data: st.DataObject) -> None:
     body = pack(plain)
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
-    undone = decoder(coding)
+    undone = Decoder(coding)
     assert b"".join(undone.feed(piece) for piece in split(body, places)) == plain
 
 
@@ -167,7 +167,7 @@ def test_a_bomb_is_stopped_before_it_fills_the_memory(coding: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(TooLargeError):
-            decoder(coding, 1 << 20).feed(bomb)
+            Decoder(coding, 1 << 20).feed(bomb)
         assert tracemalloc.get_traced_memory()[1] < 40 << 20
     finally:
         tracemalloc.stop()

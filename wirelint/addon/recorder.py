@@ -38,7 +38,7 @@ from wirelint.rule import Finding
 from wirelint.settings import HEADER, Scope, Scopes, unknown
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
-from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode
 
 if TYPE_CHECKING:
     from wirelint.addon.exchange_fix import ExchangeFixer
@@ -157,7 +157,7 @@ class ExchangeRecorder:
             self.session.respond(status, lower(headers))
             self.strings = self.session.listener = StreamStrings()
         try:
-            self._decoder = decoder(coding, self.limit) if (coding := self._coding()) else None
+            self._decoder = Decoder(coding, self.limit) if (coding := self._coding()) else None
         except CodingError as error:
             self.mark_unread(f"the reply cannot be read: {error}", keep_raw=True)
 

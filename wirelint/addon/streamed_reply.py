@@ -30,7 +30,7 @@ from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
-from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode
 
 Stream = Callable[[bytes], bytes | Iterable[bytes]]
 
@@ -208,7 +208,7 @@ class HttpReply(StreamedReply):
         if announce:
             response.headers.add(HEADER, announce)
         coding = recorder.take_coding()
-        self._decoder = decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
+        self._decoder = Decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
         self.repair_with(reply_stream)
 
     def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
@@ -358,7 +358,7 @@ def is_decodable(request: http.Request, most: int) -> bool:
     if "content-encoding" not in request.headers:
         return True
     try:
-        undone = decoder(request.headers.get("content-encoding"), most)
+        undone = Decoder(request.headers.get("content-encoding"), most)
         undone.feed(request.raw_content or b"")
     except CodingError:
         return False

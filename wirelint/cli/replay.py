@@ -63,7 +63,7 @@ from wirelint.text.escaping import counted, listed, printable, shorten
 from wirelint.view.findings import annotations_of
 from wirelint.view.scores import usage_of
 from wirelint.view.screen import Screen
-from wirelint.wire.content_coding import decoder
+from wirelint.wire.content_coding import Decoder
 
 _TARGETS: Mapping[str, Any] = load("apis")["targets"]
 _HEADERS = {"content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta", "http-referer", "x-title"}
@@ -376,7 +376,7 @@ def send(job: _Job, timeout: float) -> Record:
             response = error
         with response:
             made = replace(made, status=response.status, response_headers=tuple(response.headers.items()))
-            first, plain = now(), decoder(response.headers.get("content-encoding"), _MOST_BODY)
+            first, plain = now(), Decoder(response.headers.get("content-encoding"), _MOST_BODY)
             while data := response.read1(_PIECE):
                 piece = plain.feed(data)
                 chunks.append((now(), len(piece)))

@@ -1,9 +1,9 @@
 """Edits of places in a JSON text: all bytes outside of the edits are kept.
 
-Theory of operation. The pointers of all edits become one tree. The text is walked once along that tree: only containers
-on the way to an edit are parsed member by member, and every other value is skipped by the scanner of the `json` module,
-in C. The walk returns splices (start, end, new text), which are disjoint; sorted and joined with the text between them,
-they form the new body. Order of members, white space, the spelling of numbers, escapes and repeated keys are kept.
+Theory of operation. The pointers of all edits become one tree. The text is walked along that tree: only containers on the
+way to an edit are read member by member (`text.pointers`). The walk returns splices (start, end, new text), which are
+disjoint; sorted and joined with the text between them, they form the new body. Order of members, white space, the
+spelling of numbers, escapes and repeated keys are kept.
 
 Of repeated keys the last counts, as for every decoder: that one is replaced or entered. Removing a member removes all
 its repetitions, since otherwise an earlier one would take effect.
@@ -11,17 +11,17 @@ its repetitions, since otherwise an earlier one would take effect.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
 import orjson
 
 from wirelint.fix import Edit
 from wirelint.model import Json
-from wirelint.text.pointers import skip_blanks, skip_value, tokens
+from wirelint.text.pointers import Member, members, skip_blanks, skip_value, tokens
 
 _LONE = re.compile(r"[\ud800-\udfff]")
 _NULL = b"null"
@@ -33,14 +33,6 @@ class _Splice(NamedTuple):
     start: int
     end: int
     text: str
-
-
-class _Item(NamedTuple):
-    """A member or an element: from the first character of its key or value to the last of its value."""
-
-    start: int
-    end: int
-    goes: bool
 
 
 class _Node:
@@ -64,14 +56,15 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
     `body` is JSON in UTF-8, with or without a byte order mark. Of several edits at one place the last counts. An edit
     inside a part that is removed or replaced is dropped, and so is an insertion before a removed element. Several
     insertions at one place keep their order. `replace` adds a member that its object lacks. Edits of other places that
-    do not exist are ignored, and so is the removal of the whole body. Raises ValueError if the read part of the body is
-    not JSON, or if a pointer is not a JSON Pointer (RFC 6901).
+    do not exist are ignored, and so is the removal of the whole body. Raises ValueError if the body is not JSON, or if a
+    pointer is not a JSON Pointer (RFC 6901).
     """
     if not edits:
         return body
     text = body.decode("utf-8", "surrogateescape")
+    start = skip_blanks(text, text.startswith(_BOM))
     try:
-        _, splices = _Walk(text).value(_tree(edits), skip_blanks(text, text.startswith(_BOM)))
+        splices = _splices(text, _tree(edits), start, skip_value(text, start))
     except RecursionError as error:
         raise ValueError("JSON that is nested too deeply") from error
     if not splices:
@@ -111,74 +104,44 @@ def _write(value: Json) -> str:
     return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", _encode(value))
 
 
-class _Walk:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def value(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
-        """Return the offset after the value that begins at `start`, and the splices in it."""
-        if node.edit is None and node.children and self.text.startswith(("{", "["), start):
-            return self._container(node, start)
-        end = skip_value(self.text, start)
-        return end, [] if node.edit is None or node.goes else [_Splice(start, end, _write(node.edit.value))]
-
-    def _container(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
-        named = self.text.startswith("{", start)
-        closer = "}" if named else "]"
-        inserted: list[_Splice] = []
-        inner: dict[str, list[_Splice]] = {}
-        items: list[_Item] = []
-        position = skip_blanks(self.text, start + 1)
-        while items or not self.text.startswith(closer, position):
-            first = position
-            key, position = self._key(first) if named else (str(len(items)), first)
-            child = node.children.get(key)
-            if child is None:
-                position = skip_value(self.text, position)
-            else:
-                if child.before and not (named or child.goes):
-                    inserted.append(_Splice(first, first, "".join(f"{_write(value)}," for value in child.before)))
-                position, inner[key] = self.value(child, position)
-            items.append(_Item(first, position, child is not None and child.goes))
-            position = skip_blanks(self.text, position)
-            if not self.text.startswith(",", position):
-                break
-            position = skip_blanks(self.text, position + 1)
-        self._expect(closer, position)
-        new = [
-            f"{_write(key)}:{_write(child.edit.value)}"
-            for key, child in node.children.items()
-            if named and key not in inner and child.edit is not None and child.edit.op == "replace"
-        ]
-        splices = [*inserted, *(splice for found in inner.values() for splice in found)]
-        return position + 1, splices + _rearrange(items, start + 1, position, new)
-
-    def _key(self, start: int) -> tuple[str, int]:
-        """Return the name of the member that begins at `start`, and the offset of its value."""
-        self._expect('"', start)
-        key, position = scanstring(self.text, start + 1, False)
-        position = skip_blanks(self.text, position)
-        self._expect(":", position)
-        return key, skip_blanks(self.text, position + 1)
-
-    def _expect(self, wanted: str, position: int) -> None:
-        if not self.text.startswith(wanted, position):
-            raise ValueError(f"no {wanted!r} at character {position}")
+def _splices(text: str, node: _Node, start: int, end: int) -> list[_Splice]:
+    """Return the splices in the value from `start` to `end`."""
+    if node.edit is not None or not node.children or not text.startswith(("{", "["), start):
+        return [] if node.edit is None or node.goes else [_Splice(start, end, _write(node.edit.value))]
+    named = text.startswith("{", start)
+    inserted: list[_Splice] = []
+    inner: dict[str, list[_Splice]] = {}
+    items: list[tuple[Member, bool]] = []
+    for member in members(text, start):
+        child = node.children.get(member.name)
+        goes = child is not None and child.goes
+        if child is not None:
+            if child.before and not (named or goes):
+                before = "".join(f"{_write(value)}," for value in child.before)
+                inserted.append(_Splice(member.start, member.start, before))
+            inner[member.name] = _splices(text, child, member.value, member.end)
+        items.append((member, goes))
+    new = [
+        f"{_write(key)}:{_write(child.edit.value)}"
+        for key, child in node.children.items()
+        if named and key not in inner and child.edit is not None and child.edit.op == "replace"
+    ]
+    return [*inserted, *itertools.chain(*inner.values()), *_rearrange(items, start + 1, end - 1, new)]
 
 
-def _rearrange(items: Sequence[_Item], opened: int, closed: int, new: Sequence[str]) -> list[_Splice]:
-    """Return the splices that remove items with their commas and append new ones between the brackets."""
-    last = max((number for number, item in enumerate(items) if not item.goes), default=None)
+def _rearrange(items: Sequence[tuple[Member, bool]], opened: int, closed: int, new: Sequence[str]) -> list[_Splice]:
+    """Return the splices that remove the items marked True with their commas, and append new ones before `closed`."""
+    last = max((number for number, (_, goes) in enumerate(items) if not goes), default=None)
     if last is None:
         return [_Splice(opened, closed, ",".join(new))] if items or new else []
     splices = []
     run: int | None = None
-    for item in items[: last + 1]:
-        if item.goes:
+    for item, goes in items[: last + 1]:
+        if goes:
             run = item.start if run is None else run
         elif run is not None:
             splices.append(_Splice(run, item.start, ""))
             run = None
     if new or last + 1 < len(items):
-        splices.append(_Splice(items[last].end, items[-1].end, "".join(f",{one}" for one in new)))
+        splices.append(_Splice(items[last][0].end, items[-1][0].end, "".join(f",{one}" for one in new)))
     return splices

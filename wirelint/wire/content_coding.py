@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -173,9 +173,17 @@ def _decode(member: _Member, data: bytes) -> bytes:
 
 
 class Decoder:
-    """Decoder of a body to which codings were applied one after the other."""
+    """Decoder for the value of a content-encoding header, which may name several codings.
 
-    def __init__(self, codings: Sequence[_Coding], most: int | None, ratio: int) -> None:
+    It may produce `most` plain bytes (None: no limit), and `ratio` more for each byte fed. Above that, `feed` raises
+    TooLargeError before it has produced many more. An unknown coding raises CodingError at once.
+    """
+
+    def __init__(self, content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> None:
+        names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
+        if unknown := [name for name in names if name not in _CODINGS]:
+            raise CodingError(f"unknown content-encoding {unknown[0]!r}")
+        codings = [coding for name in reversed(names) if (coding := _CODINGS[name]) is not None]
         self._room = _Room(most, ratio)
         """Limit of a body without codings."""
         self._codings = [_Members(coding, _Room(most, ratio)) for coding in codings]
@@ -201,24 +209,11 @@ class Decoder:
         return data
 
 
-def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
-    """Return a decoder for the value of a content-encoding header. Raises CodingError for an unknown one.
-
-    The decoder may produce `most` plain bytes, and `ratio` more for each byte fed. Above that, `feed` raises
-    TooLargeError before it has produced many more.
-    """
-    names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
-    unknown = [name for name in names if name not in _CODINGS]
-    if unknown:
-        raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-    return Decoder([coding for name in reversed(names) if (coding := _CODINGS[name]) is not None], most, ratio)
-
-
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:
     """Return a whole body without its codings. Raises CodingError. The limit is `most` plain bytes; None: MOST_PLAIN,
     or the size of the body if that is larger.
     """
-    return decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
+    return Decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
 
 
 def why_unread(side: str, error: CodingError) -> str:

@@ -11,6 +11,7 @@ JSON lines. A socket has no status and no content type; the record has 200 and `
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from wirelint.jsonvalues import decode_object
 HEADERS = (("content-type", "application/x-ndjson"),)
 STATUS = 200
 
-_SCHEMES = {"http": "ws", "https": "wss"}
 _OPENS = "response.create"
 _CLOSES = ("response.completed", "response.incomplete", "response.failed", "error")
 _HEAD = 1 << 12
@@ -34,8 +34,7 @@ def is_socket(scheme: str) -> bool:
 
 def socket_url(url: str) -> str:
     """Return the URL of a WebSocket for the URL of its handshake."""
-    scheme, separator, address = url.partition("://")
-    return f"{_SCHEMES.get(scheme, scheme)}{separator}{address}"
+    return re.sub(r"\Ahttp(?=s?://)", "ws", url)
 
 
 def opens(message: bytes) -> bool:
