@@ -67,7 +67,7 @@ def test_shrinking_keeps_what_it_has_to(inner: Json, beside: Json) -> None:
     def test(made: Json) -> bool:
         return any("needle" in text for _, text in strings(made))
 
-    shrinker = Shrinker(value, test, Budget(3000))
+    shrinker = Shrinker(value, test, Budget(3000, 30.0))
     shrinker.drop((), frozenset({"keep"}))
     for path in shrinker.plain(lambda path, text: False):
         shrinker.shorten(path)
@@ -104,7 +104,7 @@ def test_the_budget_ends_it() -> None:
         asked += 1
         return False
 
-    shrinker = Shrinker({"a": [{"b": "c"}] * 50}, test, Budget(7))
+    shrinker = Shrinker({"a": [{"b": "c"}] * 50}, test, Budget(7, 30.0))
     shrinker.drop()
     shrinker.plain(lambda path, text: False)
     assert asked == 7

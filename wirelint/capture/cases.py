@@ -28,14 +28,14 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.capture.format import as_number, changes, decode, dump, encode
-from wirelint.capture.offline import check_record
+from wirelint.capture.offline import Checked, check_record
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK
 from wirelint.capture.streams import Body
 from wirelint.engine import Engine, lower
 from wirelint.jsonvalues import Path, decode_json, inside, mappings, strings
-from wirelint.model import Exchange, Json, Timing
+from wirelint.model import Json, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire.aws_eventstream import content_of, with_content
 
@@ -84,10 +84,8 @@ def reproduce(
     The rules run `steps` times at most, for `seconds` at most. If the time ends first, the result may differ between
     runs.
     """
-    redactor = _Numbered()
-    return _Reduction(redactor.record(record), [redactor.record(one) for one in prior[-_MOST_PRIOR:]], rules).run(
-        names, Budget(steps, seconds)
-    )
+    last, *before = _redacted([record, *prior[-_MOST_PRIOR:]])
+    return _Reduction(last, before, rules, Budget(steps, seconds)).run(names)
 
 
 def encode_case(case: Case) -> bytes:
@@ -127,23 +125,17 @@ def _expected(finding: Finding) -> dict[str, Json]:
 
 
 def _bare(record: Record) -> Record:
-    return dataclasses.replace(record, annotations={})
+    return record.but(annotations={})
 
 
-class _Numbered:
-    """Redaction with numbered marks, which do not depend on the key of the process."""
-
-    def __init__(self) -> None:
-        self._redactor = Redactor()
-        self._numbers: dict[str, str] = {}
-
-    def record(self, record: Record) -> Record:
-        clean = self._redactor.record(_bare(record))
-        line: Json = orjson.loads(MARK.sub(self._number, encode(clean).decode()))
-        return dataclasses.replace(decode(line, clean.source, clean.place), form=clean.form)
-
-    def _number(self, match: re.Match[str]) -> str:
-        return self._numbers.setdefault(match[0], f"[redacted:{len(self._numbers) + 1:08x}]")
+def _redacted(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records with numbered marks for secrets, which do not depend on the key of the process."""
+    redactor = Redactor()
+    marks: dict[str, str] = {}
+    for record in records:
+        line = encode(redactor.record(_bare(record))).decode()
+        line = MARK.sub(lambda mark: marks.setdefault(mark[0], f"[redacted:{len(marks) + 1:08x}]"), line)
+        yield decode(orjson.loads(line), record.source, record.place).but(form=record.form)
 
 
 def _kind(finding: Finding) -> tuple[str, ...]:
@@ -155,13 +147,13 @@ def _kind(finding: Finding) -> tuple[str, ...]:
 
 
 class _Reduction:
-    def __init__(self, record: Record, prior: list[Record], rules: Sequence[Rule]) -> None:
-        self._record, self._prior, self._rules = record, prior, rules
+    def __init__(self, record: Record, prior: list[Record], rules: Sequence[Rule], budget: Budget) -> None:
+        self._record, self._prior, self._rules, self._budget = record, prior, rules, budget
         self._wanted: frozenset[tuple[str, ...]] = frozenset()
         self._allowed: frozenset[str] = frozenset()
 
-    def run(self, names: Collection[str], budget: Budget) -> Case:
-        found = self._judge(self._record, self._prior)[0]
+    def run(self, names: Collection[str]) -> Case:
+        found = self._judge(self._record, self._prior).findings
         wanted = [one for one in found if one.name in names or one.code in names]
         if not names:
             wanted = [one for one in found if one.severity != "info"] or list(found)
@@ -170,60 +162,56 @@ class _Reduction:
         self._wanted = frozenset(map(_kind, wanted))
         self._allowed = frozenset(one.code for one in found)
         before = self._prior
+        minimise(range(len(before)), lambda left: self._try(self._record, [before[number] for number in left]))
+        self._bare_head()
+        self._prior = [self._reduce(one, before=number)[0] for number, one in enumerate(self._prior)]
+        self._record, plain = self._reduce(self._record)
+        self._record = self._record.but(id="case")
+        self._prior = [one.but(id=f"case/{n}") for n, one in enumerate(self._prior, 1)]
+        found = self._judge(self._record, self._prior).findings
+        expect = tuple(one for one in found if one.severity != "info") or found
+        budget = self._budget
+        return Case(self._record, tuple(self._prior), expect, tuple(plain), not budget.spent, budget.steps)
 
-        def holds_with(left: Sequence[int]) -> bool:
-            if not budget.take() or not self._holds(self._record, [before[number] for number in left]):
-                return False
-            self._prior = [before[number] for number in left]
-            return True
-
-        if before:
-            minimise(range(len(before)), holds_with)
-        self._bare_head(budget)
-        self._prior = [self._reduce(one, budget, before=number)[0] for number, one in enumerate(self._prior)]
-        self._record, plain = self._reduce(self._record, budget)
-        self._record = dataclasses.replace(self._record, id="case")
-        self._prior = [dataclasses.replace(one, id=f"case/{n}") for n, one in enumerate(self._prior, 1)]
-        expect = tuple(one for one in self._judge(self._record, self._prior)[0] if one.severity != "info")
-        kept = expect or self._judge(self._record, self._prior)[0]
-        return Case(self._record, tuple(self._prior), kept, tuple(plain), not budget.spent, budget.steps)
-
-    def _judge(self, record: Record, prior: Sequence[Record]) -> tuple[tuple[Finding, ...], Exchange | None]:
+    def _judge(self, record: Record, prior: Sequence[Record]) -> Checked:
         engine = Engine(self._rules)
         *_, last = [check_record(one, engine) for one in (*prior, record)]
-        return last.findings, last.exchange
+        return last
 
     def _holds(self, record: Record, prior: Sequence[Record]) -> bool:
-        found = self._judge(record, prior)[0]
+        found = self._judge(record, prior).findings
         kinds = {_kind(one) for one in found}
         worse = {one.code for one in found if one.severity != "info"}
         return self._wanted <= kinds and worse <= self._allowed
 
-    def _try(self, record: Record, budget: Budget) -> bool:
-        if not budget.take() or not self._holds(record, self._prior):
+    def _try(self, record: Record, prior: list[Record] | None = None) -> bool:
+        """Accept a record, and other prior ones, if the findings remain."""
+        prior = self._prior if prior is None else prior
+        if not self._budget.take() or not self._holds(record, prior):
             return False
-        self._record = record
+        self._record, self._prior = record, prior
         return True
 
-    def _bare_head(self, budget: Budget) -> None:
+    def _bare_head(self) -> None:
         """Remove headers, times and other values around the bodies that the findings do not need."""
         if changes(self._record):
-            self._try(self._record.but(forwarded=None, delivered=None, fixes=()), budget)
-        self._try(self._record.but(timing=Timing(), chunks=(), error=None), budget)
-        self._try(self._record.but(timing=dataclasses.replace(self._record.timing, started=None)), budget)
+            self._try(self._record.but(forwarded=None, delivered=None, fixes=()))
+        self._try(self._record.but(timing=Timing(), chunks=(), error=None))
+        self._try(self._record.but(timing=dataclasses.replace(self._record.timing, started=None)))
         parts = urlsplit(self._record.url)
         for url in (f"{_HOST}{parts.path}", parts._replace(query="", fragment="").geturl()):
-            if self._try(dataclasses.replace(self._record, url=url), budget):
+            if self._try(self._record.but(url=url)):
                 break
         kept = (frozenset[str](), frozenset({"content-type"}), _HEADERS)
         for name, tried in (("request_headers", kept), ("response_headers", kept[1:])):
             for keep in tried:
                 fields = tuple(field for field in getattr(self._record, name) if field[0].lower() in keep)
-                if self._try(self._record.but(**{name: fields}), budget):
+                if self._try(self._record.but(**{name: fields})):
                     break
 
-    def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
+    def _reduce(self, record: Record, before: int | None = None) -> tuple[Record, list[str]]:
         """Return the smallest form of one record: that of the case, or a prior one."""
+        budget = self._budget
 
         def holds(made: Record) -> bool:
             if before is None:
@@ -231,7 +219,7 @@ class _Reduction:
             return self._holds(self._record, [*self._prior[:before], made, *self._prior[before + 1 :]])
 
         parts = urlsplit(record.url)
-        elsewhere = dataclasses.replace(record, url=f"{_HOST}{parts.path}")
+        elsewhere = record.but(url=f"{_HOST}{parts.path}")
         if before is not None and parts.netloc and budget.take() and holds(elsewhere):
             record = elsewhere
 
@@ -245,7 +233,7 @@ class _Reduction:
         shrinker.offer(joined(shrinker.value))
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
-        names = self._names(form, shrinker.value) | frozenset(_keys(shrinker.value))
+        names = self._names(form.record(shrinker.value)) | frozenset(_keys(shrinker.value))
 
         def stays(path: Path, text: str) -> bool:
             return _is_protocol(path) or text in names
@@ -258,12 +246,11 @@ class _Reduction:
         places = [f"/{'/'.join(map(str, path))}" for path in shrinker.real_texts(stays)]
         return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
-    def _names(self, form: Draft, value: Json) -> frozenset[str]:
+    def _names(self, record: Record) -> frozenset[str]:
         """Return the names of tools, which are kept: they help a reader and hold few personal data."""
-        exchange = self._judge(form.record(value), ())[1]
+        exchange = self._judge(record, ()).exchange
         request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
-        calls = [call for message in (request.messages if request else ()) for call in message.calls]
-        calls += [call for choice in (reply.choices if reply else ()) for call in choice.calls]
+        calls = [*(request.calls if request else ()), *(reply.calls if reply else ())]
         tools = request.tools if request else ()
         return frozenset({call.name for call in calls if call.name} | {tool.name for tool in tools})
 
@@ -311,24 +298,19 @@ class Draft:
         asked, answer = value.get("request"), value.get("response")
         body = self.base.request_body if asked is None else dump(asked)
         if self.opaque:
-            return dataclasses.replace(self.base, request_body=body)
+            return self.base.but(request_body=body)
         if self.pieces is None:
-            reply = None if answer is None else dump(answer)
-            return dataclasses.replace(self.base, request_body=body, response_body=reply, chunks=())
+            return self.base.but(request_body=body, response_body=None if answer is None else dump(answer), chunks=())
         frames = [(self._bytes(frame, self.pieces), as_number(frame["at"])) for _, frame in mappings(answer)]
         chunks = tuple((at, len(data)) for data, at in frames if at is not None)
-        return dataclasses.replace(
-            self.base,
-            request_body=body,
-            response_body=b"".join(data for data, _ in frames),
-            chunks=chunks if len(chunks) == len(frames) else (),
-        )
+        chunks = chunks if len(chunks) == len(frames) else ()
+        return self.base.but(request_body=body, response_body=b"".join(data for data, _ in frames), chunks=chunks)
 
     def without_times(self) -> Draft:
         value = dict(self.value)
         if self.pieces is not None:
             value["response"] = [{**frame, "at": None} for _, frame in mappings(value["response"])]
-        return dataclasses.replace(self, base=dataclasses.replace(self.base, chunks=(), timing=Timing()), value=value)
+        return dataclasses.replace(self, base=self.base.but(chunks=(), timing=Timing()), value=value)
 
     def _bytes(self, frame: dict[str, Json], pieces: Sequence[bytes]) -> bytes:
         if isinstance(text := frame.get("text"), str):
@@ -370,10 +352,10 @@ def joined(value: Json) -> Json:
         return value
     frames: list[Json] = []
     for frame in answer:
-        made = _join(frames[-1], frame) if frames else None
-        if made is not None:
-            frames.pop()
-        frames.append(frame if made is None else made)
+        if frames and (made := _join(frames[-1], frame)) is not None:
+            frames[-1] = made
+        else:
+            frames.append(frame)
     return {**value, "response": frames}
 
 
@@ -422,6 +404,7 @@ def _content(raw: bytes, *, messages: bool) -> bytes:
 
 T = TypeVar("T")
 
+_CLIPPED = 48
 _WORD = re.compile(r"\S+\s*|\s+")
 _PART = re.compile(r"\s+|\w+|[^\w\s]")
 _MARK_OR_CHARACTER = re.compile(rf"{MARK.pattern}|.", re.DOTALL)
@@ -431,7 +414,7 @@ _MARK_OR_OTHERS = re.compile(rf"{MARK.pattern}|(?:(?!{MARK.pattern}).)+", re.DOT
 class Budget:
     """Limits of a reduction: the number of tests, and seconds."""
 
-    def __init__(self, steps: int = 2500, seconds: float = 30.0) -> None:
+    def __init__(self, steps: int, seconds: float) -> None:
         self.steps = 0
         self._most = steps
         self._until = time.monotonic() + seconds
@@ -483,8 +466,7 @@ class Shrinker:
                 made = [item for key, item in inside(node) if key not in gone]
             return self.offer(put(whole, path, made))
 
-        if keys:
-            minimise(keys, without)
+        minimise(keys, without)
         for key, _ in inside(at(self.value, path)):
             self.drop((*path, key), kept)
 
@@ -496,10 +478,10 @@ class Shrinker:
         """Return the places of texts that are not neutral, without those that are kept."""
         return [path for path, text in strings(self.value) if not kept(path, text) and neutral(text) != text]
 
-    def clip(self, longest: int = 48) -> None:
+    def clip(self) -> None:
         """Shorten long neutral texts."""
-        places = [path for path, text in strings(self.value) if len(text) > longest and neutral(text) == text]
-        self._replace(places, lambda text: text[:longest].rsplit(" ", 1)[0])
+        places = [path for path, text in strings(self.value) if len(text) > _CLIPPED and neutral(text) == text]
+        self._replace(places, lambda text: text[:_CLIPPED].rsplit(" ", 1)[0])
 
     def _replace(self, places: Sequence[Path], make: Callable[[str], str]) -> Sequence[Path]:
         """Replace texts by what `make` returns for them. Return the places of texts that the test needs."""
@@ -513,7 +495,7 @@ class Shrinker:
                 made = put(made, path, make(str(at(whole, path))))
             return self.offer(made)
 
-        return minimise(places, real) if places else ()
+        return minimise(places, real)
 
     def shorten(self, path: Path) -> None:
         """Shorten a text, and replace the parts that the test does not need by neutral ones."""
@@ -535,7 +517,7 @@ class Shrinker:
 
 def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequence[T]:
     """Return the fewest items that pass the test; one-minimal if the budget lasts. All items together pass."""
-    if test([]):
+    if not items or test([]):
         return []
     parts = 2
     while len(items) >= 2:
