@@ -27,9 +27,8 @@ from mitmproxy import http
 
 from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.capture.format import NAMES, beside_received, beside_sent, decode, encode, times_of
+from wirelint.capture.format import END_HEADER, NAMES, beside_received, beside_sent, decode, encode, times_of
 from wirelint.capture.offline import Checked
-from wirelint.capture.readers.flows import END_HEADER
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import dataclasses
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import get_args
 
 import orjson
 
+from wirelint.arguments.json_continuation import write
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.fix import AppliedFix
 from wirelint.jsonvalues import decode_object, mapping, mappings, with_strings
@@ -32,6 +32,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _OWN = frozenset(
     {*("format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes", "lacks")}
 )
+END_HEADER = "x-wirelint-end"
+"""Header of a recorded response that names the end of the exchange, for formats without a field for it."""
 _PRIOR = ", prior "
 SHIP_MARK = ".ship"
 """Name of the file in a part that is to be shipped. Its text is the folder of the part in the storage."""
@@ -138,7 +140,7 @@ def decode_all(value: Json, source: str, place: str) -> list[Record]:
     record = decode(value, source, place)
     before = record.annotations.get("prior")
     prior = [
-        dataclasses.replace(decode(one, source, f"{place}{_PRIOR}{number}"), id=f"{record.id}/prior {number}")
+        decode(one, source, f"{place}{_PRIOR}{number}").but(id=f"{record.id}/prior {number}")
         for number, one in enumerate(before if isinstance(before, list) else (), 1)
     ]
     return [*prior, record]
@@ -240,10 +242,7 @@ def body_of(value: Json) -> bytes | None:
 
 def dump(value: Json) -> bytes:
     """Return a JSON value as bytes of a body."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+    return write(value).encode()
 
 
 def dump_printable(value: Json) -> bytes:
@@ -285,13 +284,7 @@ def as_number(value: Json) -> float | None:
 
 
 def _text(value: Json) -> str:
-    match value:
-        case str():
-            return value
-        case bool() | None | dict() | list():
-            return ""
-        case _:
-            return str(value)
+    return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
 
 
 def printable(value: Json) -> Json:
@@ -316,7 +309,8 @@ _LARGEST = 4 << 20
 def beside_received(record: Record) -> dict[str, Json]:
     """Return metadata of a flow that shows the received messages."""
     sides = {"forwarded": record.forwarded, "delivered": record.delivered}
-    return _plain(changes(record.but(**{name: _bounded(sent) for name, sent in sides.items() if sent is not None})))
+    bounded = {name: _bounded(sent) for name, sent in sides.items() if sent is not None}
+    return mapping(printable(changes(record.but(**bounded))))
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
@@ -329,7 +323,7 @@ def beside_sent(record: Record) -> dict[str, Json]:
     made: dict[str, Json] = {"received": received} if received else {}
     if record.fixes:
         made["fixes"] = encode_fixes(record.fixes)
-    return _plain(made)
+    return mapping(printable(made))
 
 
 def times_of(record: Record) -> dict[str, Json]:
@@ -343,15 +337,13 @@ def times_of(record: Record) -> dict[str, Json]:
 def restored(record: Record, beside: Mapping[str, Json]) -> Record:
     """Return the record of a flow or of an entry of a HAR with the values beside it, unless they are unreadable."""
     if isinstance(beside.get("timing"), dict):
-        timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
-        record = dataclasses.replace(record, timing=timing, chunks=chunks)
+        record = record.but(timing=read_timing(beside["timing"]), chunks=read_chunks(beside.get("chunks")))
     id_, url, error = (value if isinstance(value := beside.get(name), str) else None for name in ("id", "url", "error"))
     annotations = {name: value for name, value in beside.items() if name not in _NO_ANNOTATIONS}
     if record.notes:
         notes = annotations.get("notes")
         annotations["notes"] = [*(notes if isinstance(notes, list) else []), *record.notes]
-    record = dataclasses.replace(
-        record,
+    record = record.but(
         id=id_ or record.id,
         url=record.url if url is None else url,
         end=read_end(beside.get("end")) or record.end,
@@ -371,17 +363,12 @@ def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
         return record
     if request is not None:
         forwarded = Sent(record.request_headers, record.request_body)
-        record = dataclasses.replace(record, request_headers=request.headers, request_body=request.body)
+        record = record.but(request_headers=request.headers, request_body=request.body)
     if response is not None:
         delivered = Sent(record.response_headers, record.response_body)
-        record = dataclasses.replace(record, response_headers=response.headers, response_body=response.body)
-    return dataclasses.replace(record, forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
+        record = record.but(response_headers=response.headers, response_body=response.body)
+    return record.but(forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
 
 
 def _bounded(sent: Sent) -> Sent:
     return sent if len(sent.body or b"") <= _LARGEST else Sent(sent.headers, None)
-
-
-def _plain(made: dict[str, Json]) -> dict[str, Json]:
-    """Return metadata without lone surrogates, which mitmproxy's files cannot hold."""
-    return {name: printable(value) for name, value in made.items()}

@@ -14,13 +14,14 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from wirelint import __version__
 from wirelint.capture.format import (
+    END_HEADER,
     as_number,
     changes,
     dump,
@@ -38,7 +39,6 @@ from wirelint.model import Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
-_END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
 """The member of an entry with the fixes and the received messages (`capture.format`). In files of `wirelint export`
 it also has the findings and the values without a HAR field."""
@@ -53,10 +53,10 @@ def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem
     """Yield the records of a whole HAR."""
     log = mapping(document.get("log"))
     entries = log.get("entries")
-    if not isinstance(entries, list):
+    if isinstance(entries, list):
+        yield from _records(entries, source, is_from_mitmproxy(log))
+    else:
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
-        return
-    yield from _records(entries, source, is_from_mitmproxy(log))
 
 
 def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
@@ -91,7 +91,7 @@ def _records(entries: list[Json], source: str, from_mitmproxy: bool) -> Iterator
 def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record:
     request, response = mapping(entry.get("request")), mapping(entry.get("response"))
     request_headers, headers, status = _headers(request), _headers(response), response.get("status")
-    end = next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
+    end = next((read_end(value) for name, value in headers if name.lower() == END_HEADER), None)
     error = as_string(response.get("_error")) or None
     body = _content(mapping(response.get("content")), headers, from_mitmproxy)
     if body == b"" and from_mitmproxy and end is None:
@@ -104,7 +104,7 @@ def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy:
         request_headers=request_headers,
         request_body=_content(mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
         status=status if isinstance(status, int) and status > 0 else None,
-        response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
+        response_headers=tuple(field for field in headers if field[0].lower() != END_HEADER),
         response_body=body if status else None,
         timing=_timing(entry),
         end=end or ("unknown" if error is None else "client-left" if was_left else "upstream-died"),
@@ -222,10 +222,7 @@ def _encode_request(record: Record) -> dict[str, Json]:
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _fields(record.request_headers),
-        "queryString": [
-            {"name": name, "value": value}
-            for name, value in parse_qsl(urlsplit(record.url).query, keep_blank_values=True)
-        ],
+        "queryString": _fields(parse_qsl(urlsplit(record.url).query, keep_blank_values=True)),
         "headersSize": -1,
         "bodySize": len(record.request_body or b""),
     }
@@ -235,31 +232,28 @@ def _encode_request(record: Record) -> dict[str, Json]:
 
 
 def _encode_response(record: Record) -> dict[str, Json]:
-    status = record.status or 0
-    content: dict[str, Json] = {"size": len(record.response_body or b""), "mimeType": _type(record.response_headers)}
-    if record.response_body is not None:
-        content |= _text(record.response_body)
+    status, body, kind = record.status or 0, record.response_body, _type(record.response_headers)
     return {
         "status": status,
         "statusText": HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "",
         "httpVersion": "HTTP/1.1",
         "cookies": [],
         "headers": _fields(record.response_headers),
-        "content": content,
+        "content": {"size": len(body or b""), "mimeType": kind, **_text(body)},
         "redirectURL": "",
         "headersSize": -1,
         "bodySize": -1,
     }
 
 
-def _fields(headers: Headers) -> list[Json]:
-    return [{"name": name, "value": value} for name, value in headers]
+def _fields(pairs: Iterable[tuple[str, str]]) -> list[Json]:
+    return [{"name": name, "value": value} for name, value in pairs]
 
 
 def _type(headers: Headers) -> str:
     return next((value for name, value in headers if name.lower() == "content-type"), "")
 
 
-def _text(body: bytes) -> dict[str, Json]:
-    text, encoding = written(body, (), from_mitmproxy=False)
-    return {"text": text, **({"encoding": encoding} if encoding is not None else {})}
+def _text(body: bytes | None) -> dict[str, Json]:
+    text, encoding = written(body, (), from_mitmproxy=False) if body is not None else (None, None)
+    return {name: value for name, value in (("text", text), ("encoding", encoding)) if value is not None}

@@ -33,7 +33,7 @@ from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
 from wirelint.engine import Engine, internal
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.model import Exchange, Json, MissingInfo, Side, missing_words
+from wirelint.model import Exchange, MissingInfo, Side, missing_words
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import Mended, mend_request
 from wirelint.rewrite.stream import Rewritten
@@ -73,7 +73,7 @@ class Checked:
     def calls(self) -> int:
         """The number of tool calls in the reply."""
         reply = self.exchange.reply if self.exchange is not None else None
-        return sum(len(choice.calls) for choice in reply.choices) if reply is not None else 0
+        return len(reply.calls) if reply is not None else 0
 
     @property
     def streamed(self) -> bool:
@@ -87,10 +87,10 @@ class Checked:
     @property
     def folded(self) -> Checked:
         """The exchange with its new findings in `findings`, and those of earlier exchanges in `known`."""
-        if not any(finding.is_known for finding in self.findings):
+        known = tuple(finding for finding in self.findings if finding.is_known)
+        if not known:
             return self
         new = tuple(finding for finding in self.findings if not finding.is_known)
-        known = tuple(finding for finding in self.findings if finding.is_known)
         return dataclasses.replace(self, findings=new, known=(*self.known, *known))
 
     @property
@@ -98,7 +98,7 @@ class Checked:
         """The exchange without bodies and messages if it has no findings: all that a list of findings needs of it."""
         if self.findings or self.known or self.record.fixes:
             return self
-        record = dataclasses.replace(self.record, request_body=None, response_body=None)
+        record = self.record.but(request_body=None, response_body=None)
         exchange = self.exchange.but(request=None, reply=None, delivered=None) if self.exchange is not None else None
         return dataclasses.replace(self, record=record, exchange=exchange, names=(self.api, self.model))
 
@@ -137,12 +137,10 @@ class Occurrences:
     def totalled(self, checked: Checked) -> Checked:
         """Return a checked exchange whose findings have the totals of their issues."""
         source = checked.record.source
+        totals = (self.total(source, finding.issue) if finding.issue else None for finding in checked.findings)
+        found = zip(checked.findings, totals, strict=True)
         return dataclasses.replace(
-            checked,
-            findings=tuple(
-                dataclasses.replace(finding, issue=self.total(source, finding.issue)) if finding.issue else finding
-                for finding in checked.findings
-            ),
+            checked, findings=tuple(dataclasses.replace(finding, issue=issue) for finding, issue in found)
         )
 
 
@@ -254,7 +252,7 @@ def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: R
 def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
     # Fixes derive ids of calls from the id, which must not depend on the file name.
     is_named_by_file = record.id.startswith(f"{record.source}:")
-    session = begin(dataclasses.replace(record, id=record.place) if is_named_by_file else record)
+    session = begin(record.but(id=record.place) if is_named_by_file else record)
     if session is None:
         return Fixed(record, None)
     scope = engine.rules.of(session.head())
@@ -281,7 +279,9 @@ def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
     forwarded, repairs = _sent(record, "request", asked)
     delivered, more = _sent(record, "response", made)
     faults = (*(asked.faults if asked is not None else ()), *(made.faults if made is not None else ()))
-    annotations = _with_notes(record, made.notes if made is not None else ())
+    annotations, kept = record.annotations, record.notes
+    if made is not None and made.notes:
+        annotations = {**annotations, "notes": [*kept, *(note for note in made.notes if note not in kept)]}
     fixed = record.but(forwarded=forwarded, delivered=delivered, fixes=(*repairs, *more), annotations=annotations)
     exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
     findings = engine.check(exchange)
@@ -290,7 +290,7 @@ def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
     # Findings on the fixed exchange, in the conversation of the received one. The ledger is not changed.
     after = replay(mended(fixed))
     if after is not None:
-        after = dataclasses.replace(after, conversation=exchange.conversation, link=exchange.link)
+        after = after.but(conversation=exchange.conversation, link=exchange.link)
     remaining = engine.judge(after) if after is not None else ()
     return Fixed(fixed, exchange, (*faults, *findings), remaining=(*faults, *remaining))
 
@@ -321,14 +321,6 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
             made.append((name, length))
             length = ""
     return tuple(made)
-
-
-def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:
-    annotations = dict(record.annotations)
-    if notes:
-        kept = record.notes
-        annotations["notes"] = [*kept, *(note for note in notes if note not in kept)]
-    return annotations
 
 
 Change: TypeAlias = Callable[[Iterator[Record | Problem]], Iterable[Record | Problem]]

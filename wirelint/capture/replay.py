@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from urllib.parse import urlsplit
 
 from wirelint.apis import recognise_reply
@@ -90,8 +89,7 @@ def mended(record: Record) -> Record:
     """Return the record with the sent messages in place of the received ones. A changed body has no arrivals."""
     request = record.forwarded or Sent(record.request_headers, record.request_body)
     response = record.delivered or Sent(record.response_headers, record.response_body)
-    return dataclasses.replace(
-        record,
+    return record.but(
         request_headers=request.headers,
         request_body=request.body,
         response_headers=response.headers,

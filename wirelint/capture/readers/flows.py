@@ -6,7 +6,6 @@ The format has no checksums and no marks between flows, so everything after a br
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import BinaryIO, cast
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
 
-from wirelint.capture.format import read_end, restored
+from wirelint.capture.format import END_HEADER, read_end, restored
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing
@@ -23,8 +22,7 @@ from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
-END_HEADER = "x-wirelint-end"
-"""Header of a recorded response that names the end of the exchange, for formats without a field for it."""
+_LOSSLESS = "surrogateescape"
 _LEFT = "Client disconnected."
 # Error messages for either side of an HTTP/2 or HTTP/3 connection, followed by the name of the error code.
 _RESET = ("stream reset by client", "stream closed by client")
@@ -133,22 +131,18 @@ def url_of(request: http.Request) -> str:
 
 def record_of(flow: http.HTTPFlow) -> Record:
     """Return the record of a flow in memory, equal to that of a flow file."""
-    return replace(_record(flow, "", 1), place="")
+    return _record(flow, "", 1).but(place="")
 
 
 def records_of(flow: http.HTTPFlow) -> list[Record]:
     """Return the records of a flow in memory, which may be a WebSocket with several exchanges."""
-    return [replace(record, place="") for record in _records(flow, "", 1)]
+    return [record.but(place="") for record in _records(flow, "", 1)]
 
 
 def headers_of(message: http.Message) -> Headers:
     """Return the headers of a message as text. Bytes that are no UTF-8 become lone surrogates."""
-    return tuple(
-        [
-            (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-            for name, value in message.headers.fields
-        ]
-    )
+    fields = message.headers.fields
+    return tuple([(name.decode("utf-8", _LOSSLESS), value.decode("utf-8", _LOSSLESS)) for name, value in fields])
 
 
 def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
@@ -180,9 +174,9 @@ def _timing(flow: http.HTTPFlow) -> Timing:
     started = flow.request.timestamp_start
     response, error = flow.response, flow.error
     first = response.timestamp_start if response is not None else None
-    last = response.timestamp_end if response is not None and response.timestamp_end else None
-    if last is None and error is not None:
-        last = error.timestamp
+    last = (response.timestamp_end if response is not None else None) or (
+        error.timestamp if error is not None else None
+    )
     return Timing(started, _milliseconds(started, first), None, _milliseconds(started, last))
 
 
