@@ -9,7 +9,7 @@ and src/lhar of larsderidder/context-lens.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
@@ -165,12 +165,9 @@ def _as_completion(answer: Mapping[str, Json], choices: list[Json]) -> dict[str,
     """Return the reply of a completions endpoint, without the calls that the verifier parsed."""
     made: list[Json] = []
     for choice in choices:
-        said = mapping(mapping(choice).get("message")).get("content")
-        if isinstance(said, str):
-            kept = {name: item for name, item in mapping(choice).items() if name != "message"}
-            made.append({**kept, "text": said})
-        else:
-            made.append(choice)
+        kept = dict(mapping(choice))
+        said = mapping(kept.pop("message", None)).get("content")
+        made.append({**kept, "text": said} if isinstance(said, str) else choice)
     return {**answer, "object": "text_completion", "choices": made}
 
 
@@ -278,12 +275,12 @@ class _SessionLines(LineReader):
         if isinstance(parent, str) and parent in self._places:
             return self._places[parent]
         thread = (self._last.get(key) if isinstance(parent, str) else None) or self._begin()
-        return thread, _end(thread)
+        reply = thread.reply  # it counts as a message, and so do the results that arrived meanwhile
+        return thread, len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
 
-    def _begin(self, messages: list[_Message] | None = None) -> _Thread:
-        thread = _Thread(messages or [])
-        self._threads.append(thread)
-        return thread
+    def _begin(self, messages: Sequence[_Message] = ()) -> _Thread:
+        self._threads.append(_Thread([*messages]))
+        return self._threads[-1]
 
     def _branch(self, thread: _Thread, at: int) -> _Thread:
         """Return the thread of the next line: a branch if the line follows an earlier one than the last."""
@@ -298,10 +295,9 @@ class _SessionLines(LineReader):
         named = message.get("id") or value.get("requestId") or value.get("uuid")
         reply = thread.reply
         if reply is None or reply.id != named:
-            ongoing = self._branch(thread, at)
-            if ongoing is thread:
+            before, thread = thread, self._branch(thread, at)
+            if thread is before:
                 yield from self._finish(thread)
-            thread = ongoing
             reply = thread.reply = _Reply(
                 str(named), number, str(message.get("model") or ""), len(thread.messages), thread.heard,
                 session=str(value.get("sessionId") or ""),
@@ -322,11 +318,10 @@ class _SessionLines(LineReader):
             thread.reply.results += blocks
             thread.heard = as_seconds(value.get("timestamp"))
             return thread, len(thread.messages) + 1
-        ongoing = thread if returned else self._branch(thread, at)
-        if ongoing is thread:
+        before, thread = thread, thread if returned else self._branch(thread, at)
+        if thread is before:
             interrupted = any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
             yield from self._finish(thread, interrupted=interrupted)
-        thread = ongoing
         prompt = not returned and value.get("isMeta") is not True
         _append(thread.messages, "user", blocks, prompt=prompt)
         thread.heard = as_seconds(value.get("timestamp"))
@@ -375,21 +370,13 @@ class _SessionLines(LineReader):
         )
 
 
-def _end(thread: _Thread) -> int:
-    """Return the number of the last message of a thread, unfinished ones included."""
-    reply = thread.reply
-    return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
-
-
 def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
     """Append to a history. Consecutive messages of one role become one."""
     size = len(dump(list[Json](blocks)))
     if messages and messages[-1].role == role:
-        before = messages[-1]
-        # Another thread may share the message, so replace it instead of changing it.
-        messages[-1] = _Message(role, [*before.blocks, *blocks], before.prompt or prompt, before.size + size)
-    else:
-        messages.append(_Message(role, list(blocks), prompt, size))
+        before = messages.pop()  # another thread may share it, so it is replaced, not changed
+        blocks, prompt, size = [*before.blocks, *blocks], before.prompt or prompt, before.size + size
+    messages.append(_Message(role, list(blocks), prompt, size))
 
 
 def _recent(messages: list[_Message]) -> list[_Message]:

@@ -31,6 +31,7 @@ from ruamel.yaml.nodes import ScalarNode, SequenceNode
 from wirelint.capture.format import FormatError, dump, read_headers
 from wirelint.capture.readers.source import Input, Problem, read_parts
 from wirelint.capture.record import Headers, Record
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 
@@ -126,9 +127,7 @@ def _interaction(item: Any, source: str, number: int) -> Record:
         raise item
     if not isinstance(item, dict) or not isinstance(item.get("request"), dict):
         raise FormatError("no `request` in it")
-    request = item["request"]
-    response = item.get("response")
-    response = response if isinstance(response, dict) else {}
+    request, response = item["request"], mapping(item.get("response"))
     asked, answered = _headers(request), _headers(response)
     status = response.get("status") or response.get("status_code")
     status = status.get("code") if isinstance(status, dict) else status
@@ -152,11 +151,8 @@ def _interaction(item: Any, source: str, number: int) -> Record:
 
 
 def _headers(message: Mapping[str, Any]) -> Headers:
-    headers = message.get("headers")
-    if not isinstance(headers, dict):
-        return ()
     plain: dict[str, Json] = {}
-    for name, values in headers.items():
+    for name, values in mapping(message.get("headers")).items():
         listed = values if isinstance(values, (list, tuple)) else [values]
         plain[_text(name)] = [_text(value) for value in listed]
     return read_headers(plain)
@@ -195,9 +191,7 @@ def _bytes(body: Any) -> bytes | None:
         case {"string": inner}:
             return _bytes(inner)
         case list() | tuple() if all(isinstance(piece, (str, bytes)) for piece in body):
-            return b"".join(
-                piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece for piece in body
-            )
+            return b"".join(_bytes(piece) or b"" for piece in body)
         case _:
             return _document(body)
 
