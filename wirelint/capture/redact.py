@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import hmac
 import os
 import secrets as randomness
@@ -87,12 +88,10 @@ class Redactor:
             if secret not in self._known and len(secret) >= _SHORTEST_KNOWN
             and secret.lower() not in _DUMMIES and not is_marked(secret)
         ]  # fmt: skip
-        if not news:
-            return
         with self._lock:
             for secret in news:
-                spellings = {secret: None, quote(secret, safe="", errors="surrogatepass"): None}
-                new = tuple(spelling for spelling in spellings if spelling not in self._known)
+                spellings = dict.fromkeys((secret, quote(secret, safe="", errors="surrogatepass")))
+                new = [spelling for spelling in spellings if spelling not in self._known]
                 self._known = (*self._known, *new)[-_REMEMBERED:]
 
     def url(self, url: str) -> str:
@@ -184,13 +183,9 @@ class Redactor:
     def _fixes(self, fixes: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
         """Return fixes without the secrets of the bodies: a fix may quote a value without the name that shows it."""
         secrets = sorted(found, key=len, reverse=True)
+        quoted = functools.partial(self._quoted, secrets=secrets)
         return tuple(
-            dataclasses.replace(
-                fix,
-                title=self._quoted(fix.title, secrets),
-                before=self._quoted(fix.before, secrets),
-                after=self._quoted(fix.after, secrets),
-            )
+            dataclasses.replace(fix, title=quoted(fix.title), before=quoted(fix.before), after=quoted(fix.after))
             for fix in fixes
         )
 

@@ -68,7 +68,7 @@ def is_placeholder(value: str) -> bool:
 
 def holds_secret(name: str, value: str) -> bool:
     """Return True if `value` under the JSON key `name` is a secret, and no placeholder such as `null` or `${KEY}`."""
-    if is_marked(value) or _PLACEHOLDER.fullmatch(value):
+    if is_marked(value) or is_placeholder(value):
         return False
     normal = _normal(name)
     if normal == "token":
@@ -98,10 +98,8 @@ def find_in_url(url: str) -> Iterator[Span]:
 
 def is_secret_header(name: str, value: str) -> bool:
     """Return True if a header holds a secret; rate limits and other counts of tokens do not."""
-    word = _secret_word(name)
-    if not word or not value.strip():
-        return False
-    return not (word == "token" and _PHRASES["count"].fullmatch(value.strip()))
+    word, value = _secret_word(name), value.strip()
+    return bool(word and value) and not (word == "token" and _PHRASES["count"].fullmatch(value))
 
 
 @lru_cache(maxsize=512)
@@ -119,9 +117,8 @@ def _normal(name: str) -> str:
 def split_scheme(value: str) -> tuple[str, str]:
     """Return the scheme word with its space, empty if there is none, and the secret."""
     match = _PHRASES["scheme"].match(value)
-    if match is None or match.end() == len(value):
-        return "", value
-    return value[: match.end()], value[match.end() :]
+    end = match.end() if match is not None and match.end() < len(value) else 0
+    return value[:end], value[end:]
 
 
 # Credentials with a vendor's prefix or form, by the table `lexicon/secrets.toml`.
@@ -517,12 +514,7 @@ def _literal_spans(text: str, scope: Scope, depth: int) -> list[Span]:
 
 def _in_literal(raw: str, offset: int, name: str, scope: Scope, depth: int) -> Iterator[Span]:
     plain = unescape(raw)
-    found = _in_value(plain, name, scope, depth)
-    if not found:
-        return
-    if plain is raw:
-        for span in found:
-            yield Span(offset + span.start, offset + span.end, span.secret)
+    if not (found := _in_value(plain, name, scope, depth)):
         return
     mapped, places = unescape_mapped(raw)
     for span in found if mapped == plain else _in_value(mapped, name, scope, depth):
@@ -530,17 +522,14 @@ def _in_literal(raw: str, offset: int, name: str, scope: Scope, depth: int) -> I
 
 
 def _in_value(plain: str, name: str, scope: Scope, depth: int) -> list[Span]:
-    if name and scope.pairs and (span := _secret_value(name, plain, 0)) is not None:
-        return [span]
-    return find_in_text(plain, scope, depth)
+    span = _secret_value(name, plain, 0) if name and scope.pairs else None
+    return [span] if span is not None else find_in_text(plain, scope, depth)
 
 
 def _secret_value(name: str, value: str, offset: int) -> Span | None:
     """Return the secret in the value of the key `name`: the value without its scheme word."""
     scheme, secret = split_scheme(value)
-    if not holds_secret(name, secret):
-        return None
-    return Span(offset + len(scheme), offset + len(value), secret)
+    return Span(offset + len(scheme), offset + len(value), secret) if holds_secret(name, secret) else None
 
 
 def _find_pairs(text: str) -> Iterator[Span]:

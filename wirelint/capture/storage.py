@@ -120,8 +120,7 @@ def joined(folder: str | os.PathLike[str], name: str) -> str:
     if not is_url(folder):
         return os.path.join(folder, name)
     shown, full = str(folder), getattr(folder, "full", str(folder))
-    found = _PARTS.fullmatch(full)
-    query = (found[4] or "") if found is not None else ""
+    query = (found[4] or "") if (found := _PARTS.fullmatch(full)) is not None else ""
     return Url(f"{full.removesuffix(query).rstrip('/')}/{name}{query}", f"{shown.rstrip('/')}/{name}")
 
 
@@ -190,8 +189,7 @@ def upload(path: str | os.PathLike[str], url: str, name: str) -> None:
 
     Raises StorageError, and OSError if the file itself cannot be read.
     """
-    with open(path, "rb"):
-        pass
+    open(path, "rb").close()
     with _reported(url):
         files, root = filesystem_of(url)
         target = f"{root.rstrip('/')}/{name}"

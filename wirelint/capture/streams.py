@@ -142,7 +142,7 @@ def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
     """Return the edits that remove all secrets from a body, sorted."""
     if body.framing == "whole":
         return [
-            Edit(number, *span) for number in range(len(body.frames)) for span in _in_whole(body.text(number), known)
+            Edit(frame.number, *span) for frame in body.frames for span in _in_whole(body.text(frame.number), known)
         ]
     documents = _documents(body)
     strings = StreamStrings()
@@ -161,9 +161,8 @@ def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
     if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
         return find_in_text(text, scope)
     spans = find_in_json(text, scope)
-    if decode_json(text) is None:  # cut off, or no JSON: a secret may be outside of string literals
-        spans = merge([*spans, *find_in_text(text, scope)])
-    return spans
+    # In a text that is cut off or no JSON, a secret may be outside of string literals.
+    return spans if decode_json(text) is not None else merge([*spans, *find_in_text(text, scope)])
 
 
 def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> bool:
@@ -232,9 +231,10 @@ def _event_documents(number: int, text: str) -> list[_Document]:
     fields = ((start, line, _DATA.match(line)) for start, line in _lines(text))
     data = ((start + name.end(), line[name.end() :]) for start, line, name in fields if name is not None)
     lines = [(start, value) for start, value in data if value.strip()]
-    if len(lines) > 1 and decode_json("\n".join(line for _, line in lines)) is None:
+    document = _Document(number, lines)
+    if len(lines) > 1 and decode_json(document.text) is None:
         return [_Document(number, [line]) for line in lines]
-    return [_Document(number, lines)] if lines else []
+    return [document] if lines else []
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -385,14 +385,11 @@ def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterat
     spans = find_in_text(joined, scope) if scope else []
     if not spans:
         return
-    start = first = 0
+    start = 0
     for fragment in fragments:
         end = start + len(fragment.text)
-        while first < len(spans) and spans[first].end <= start:
-            first += 1
-        last = first
-        while last < len(spans) and spans[last].start < end:
-            last += 1
+        first = bisect.bisect_right(spans, start, key=lambda span: span.end)
+        last = bisect.bisect_left(spans, end, key=lambda span: span.start)
         if last > first and fragment.text:
             yield from _fragment_edits(fragment, start, spans[first:last])
         start = end
@@ -400,11 +397,9 @@ def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterat
 
 def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Iterator[Edit]:
     """Yield edits for the part of each span that lies in this fragment, which begins at `start` of its channel."""
-    located = fragment.locate()
-    if located is None:
+    if (located := fragment.locate()) is None:
         return
-    offset, places = located
-    document = fragment.document
+    (offset, places), document = located, fragment.document
     for span in spans:
         first, last = max(span.start - start, 0), min(span.end - start, len(fragment.text))
         secret = span.secret if span.start >= start else None
@@ -412,9 +407,8 @@ def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Itera
         yield Edit(document.frame, begin, end, secret)
 
 
-def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str, ...]) -> list[Edit]:
-    """Return edits for secrets within one document, and in the lines of a frame beside its documents."""
-    edits: list[Edit] = []
+def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str, ...]) -> Iterator[Edit]:
+    """Yield edits for secrets within one document, and in the lines of a frame beside its documents."""
     held: defaultdict[int, list[_Document]] = defaultdict(list)
     for document in documents:
         held[document.frame].append(document)
@@ -425,26 +419,23 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
         if not scope:
             continue
         for document in held[number]:
-            is_whole = decode_json(document.text) is not None
-            spans = find_in_json(document.text, scope) if is_whole else find_in_text(document.text, scope)
-            edits += [Edit(number, document.place(start), document.place(end), secret) for start, end, secret in spans]
-        beside = [line for line in _lines(text) if not _DATA.match(line[1])] if body.framing == "events" else []
-        if body.framing != "events" and not held[number]:
-            beside = [(0, text)]
-        for start, line in beside:
-            spans = find_in_text(line, scope)
-            edits += [Edit(number, start + span.start, start + span.end, span.secret) for span in spans]
-    return edits
+            find = find_in_json if decode_json(document.text) is not None else find_in_text
+            for start, end, secret in find(document.text, scope):
+                yield Edit(number, document.place(start), document.place(end), secret)
+        beside = [] if held[number] else [(0, text)]
+        if body.framing == "events":
+            beside = [line for line in _lines(text) if not _DATA.match(line[1])]
+        for place, line in beside:
+            for start, end, secret in find_in_text(line, scope):
+                yield Edit(number, place + start, place + end, secret)
 
 
-def _apart(candidates: list[Edit], taken: list[Edit]) -> list[Edit]:
+def _apart(candidates: Iterable[Edit], taken: list[Edit]) -> list[Edit]:
     """Return the candidates that overlap no edit of `taken`."""
     ordered = sorted(taken)
     result: list[Edit] = []
-    position = 0
     for edit in sorted(candidates):
-        while position < len(ordered) and ordered[position][::2] <= edit[:2]:  # (frame, end) before (frame, start)
-            position += 1
-        if position == len(ordered) or ordered[position][:2] >= edit[::2]:
+        place = bisect.bisect_right(ordered, edit[:2], key=lambda one: one[::2])  # the first that ends after its start
+        if place == len(ordered) or ordered[place][:2] >= edit[::2]:
             result.append(edit)
     return result

@@ -23,7 +23,7 @@ from wirelint.capture.readers import load
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.storage import is_url
 from wirelint.fix import Edit
-from wirelint.jsonvalues import mapping
+from wirelint.jsonvalues import mapping, mappings
 from wirelint.model import Json
 from wirelint.rewrite.edits import apply
 from wirelint.text.escaping import printable
@@ -56,9 +56,7 @@ class Staging:
             raise TargetError(f"{target} is {kinds[0]}, and the output is {kinds[1]}; name another")
         if members and target.is_dir() and (others := sorted(set(os.listdir(target)) - members)):
             raise TargetError(f"{target} holds other files ({printable(others[0])}); name another folder")
-        self._target = target
-        self._folder = folder
-        self._is_whole = bool(members)
+        self._target, self._folder, self._is_whole = target, folder, bool(members)
         home = next(parent for parent in target.absolute().parents if parent.is_dir())
         # It is removed also if an interrupt comes before the block begins.
         self._scratch = tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=home, ignore_cleanup_errors=True)
@@ -78,8 +76,7 @@ class Staging:
             os.replace(self.path, self._target)
             return
         if self._is_whole:
-            before = self.path.with_name("before")
-            os.replace(self._target, before)
+            before = self._target.rename(self.path.with_name("before"))
             try:
                 os.replace(self.path, self._target)
             except OSError:
@@ -103,8 +100,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
     after the records that could be read.
     """
     rest = (item for item in items if not is_prior(item.record))
-    first = next(rest, None)
-    if first is None:
+    if (first := next(rest, None)) is None:
         shutil.copyfile(source, target)
     else:
         items = itertools.chain((first,), rest)
@@ -180,15 +176,9 @@ def _line(line: bytes, record: Record) -> bytes:
 
 def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
     before, made = mapping(value), changes(record)
-    edits: list[Edit] = []
-    for member in _MEMBERS:
-        if member not in made:
-            edits.append(Edit("remove", f"{pointer}/{member}"))
-        elif made[member] != before.get(member):
-            edits.append(Edit("replace", f"{pointer}/{member}", made[member]))
-    notes = record.annotations.get("notes")
-    if notes != before.get("notes"):
-        edits.append(Edit("replace", f"{pointer}/notes", notes))
+    edits = [Edit("remove", f"{pointer}/{member}") for member in _MEMBERS if member not in made]
+    made["notes"] = record.annotations.get("notes")
+    edits += [Edit("replace", f"{pointer}/{name}", new) for name, new in made.items() if new != before.get(name)]
     return edits
 
 
@@ -229,14 +219,13 @@ def _message_edits(
         edits.append(Edit("replace", f"{pointer}/{content}/size", len(body)))
     if "compression" in before:  # number of bytes that the content coding saved
         edits.append(Edit("remove", f"{pointer}/{content}/compression"))
-    headers = message.get("headers")
-    length = False
-    for number, field in enumerate(headers if isinstance(headers, list) else []):
-        name = str(mapping(field).get("name")).lower()
+    has_length = False
+    for number, field in mappings(message.get("headers")):
+        name = str(field.get("name")).lower()
         place = f"{pointer}/headers/{number}"
-        if name == "content-encoding" or (name == "content-length" and length):
+        if name == "content-encoding" or (name == "content-length" and has_length):
             edits.append(Edit("remove", place))
         elif name == "content-length":
-            length = True
+            has_length = True
             edits.append(Edit("replace", f"{place}/value", str(len(body))))
     return edits

@@ -22,6 +22,7 @@ from wirelint.capture.format import NAMES, beside_received, beside_sent, printab
 from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.writers import write_pieces
+from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 
 _LENGTH = re.compile(rb"\d{1,12}:")
@@ -41,12 +42,10 @@ def _flows(file: BinaryIO) -> Iterator[bytes]:
     while True:
         head = file.read(_LONGEST)
         file.seek(-len(head), io.SEEK_CUR)
-        match = _LENGTH.match(head)
-        if match is None:
+        if (match := _LENGTH.match(head)) is None:
             return
         size = match.end() + int(head[: match.end() - 1]) + 1
-        raw = file.read(size)
-        if len(raw) < size:
+        if len(raw := file.read(size)) < size:
             return
         yield raw
 
@@ -62,15 +61,12 @@ def _written(raw: bytes, record: Record) -> bytes:
     show_sent(flow, record)
     kept = {name: value for name, value in flow.metadata.items() if name not in _SIDES}
     flow.metadata = {**kept, **{f"{_OURS}{name}": value for name, value in beside_sent(record).items()}}
-    if flow.get_state() == before:
-        return raw
-    return flow_bytes(flow)
+    return raw if flow.get_state() == before else flow_bytes(flow)
 
 
 def show_sent(flow: http.HTTPFlow, record: Record) -> None:
     """Let a flow show the messages of a fixed record that were sent, and those received where it shows others."""
-    came = flow.metadata.get(f"{_OURS}received")
-    shows = came if isinstance(came, dict) else {}
+    shows = mapping(flow.metadata.get(f"{_OURS}received"))
     if record.forwarded is not None or "request" in shows:
         _show(flow.request, record.forwarded or Sent(record.request_headers, record.request_body))
     if flow.response is not None and (record.delivered is not None or "response" in shows):
@@ -138,8 +134,8 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
         beside["lacks"] = list[Json](sorted(record.missing))
     if flow.response is not None and record.error is not None:
         beside["error"] = record.error
-    flow.metadata = {**{name: printable(item) for name, item in metadata.items()}}
-    flow.metadata.update({f"{_OURS}{name}": printable(item) for name, item in beside.items()})
+    beside = {**metadata, **{f"{_OURS}{name}": item for name, item in beside.items()}}
+    flow.metadata = {name: printable(item) for name, item in beside.items()}
     return flow_bytes(flow)
 
 
