@@ -140,10 +140,10 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
     calls = [call for message in (turns[-1] if turns else ()) for call in message.calls]
     for result in (result for message in last for result in message.results):
         if result.call_id is not None:
-            call = next((call for call in calls if call.id == result.call_id), None)
+            found = [call for call in calls if call.id == result.call_id][:1]
         else:
-            named = [call for call in calls if call.name == result.name]
-            call = named[0] if len(named) == 1 else None
+            found = [call for call in calls if call.name == result.name]
+        call = found[0] if len(found) == 1 else None
         if call is None and result.call_id and (issued := ledger.named(result.call_id, conversation)) is not None:
             call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), "")
         if call is not None and call.name:

@@ -137,8 +137,8 @@ def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
 
 
 _KIMI_K2 = re.compile(r"(?:kimi|moonshot)[a-z]*[-_ /.]?(?:[a-z0-9.]+[-_/])?k2(?![0-9])", re.IGNORECASE)
+_OPENAI = ("openai.com", "openai.azure.com", "cognitiveservices.azure.com", "chatgpt.com")
 _KIMI_K3 = re.compile(r"kimi[-_ /.]?k3(?![0-9])", re.IGNORECASE)
-_CLAUDE = re.compile(r"claude", re.IGNORECASE)
 
 
 def is_kimi_k2(model: str) -> bool:
@@ -154,11 +154,11 @@ def demand_of(exchange: Exchange) -> Demand | None:
     """Return the demand of an exchange's target; None if it accepts any id, or if its demand is unknown."""
     if is_kimi_k2(exchange.model):
         return KimiK2()
-    host = urlsplit(exchange.url).hostname or ""
+    host, is_claude = urlsplit(exchange.url).hostname or "", "claude" in exchange.model.lower()
     if exchange.api == "anthropic.messages":
-        return ANTHROPIC if _CLAUDE.search(exchange.model) or _is(host, "anthropic.com") else None
+        return ANTHROPIC if is_claude or _is(host, "anthropic.com") else None
     if exchange.api == "bedrock.converse":
-        return converse(claude=_CLAUDE.search(exchange.model) is not None)
+        return converse(claude=is_claude)
     if _is(host, "mistral.ai"):
         return Mistral()
     return openai(64) if is_openai(exchange.url) else None
@@ -168,9 +168,6 @@ def is_openai(url: str) -> bool:
     """Return True if a request goes to OpenAI's own service or to Azure's."""
     host = urlsplit(url).hostname or ""
     return any(_is(host, domain) for domain in _OPENAI)
-
-
-_OPENAI = ("openai.com", "openai.azure.com", "cognitiveservices.azure.com", "chatgpt.com")
 
 
 def _is(host: str, domain: str) -> bool:
@@ -289,7 +286,6 @@ def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
 # the history.
 
 
-_ALPHANUMERIC = string.digits + string.ascii_letters
 _COUNTED = re.compile(r"(?:(?P<prefix>functions)[. ])?[\w.-]+:(?P<number>[0-9]{1,9})")
 # Makers whose ids can be drawn anew. Other forms are counters, or forms of clients.
 _DRAWN = frozenset(_PHRASES.words("drawn"))
@@ -387,11 +383,10 @@ def _imitate(sample: str, seed: str) -> str:
     number = int(seed, 16)
     drawn: list[str] = []
     for character in sample[start:end]:
-        if character not in alphabet:
-            drawn.append(character)  # the dashes of a UUID, a sign
-            continue
-        number, digit = divmod(number, len(alphabet))
-        drawn.append(alphabet[digit])
+        if character in alphabet:  # the dashes of a UUID are not
+            number, digit = divmod(number, len(alphabet))
+            character = alphabet[digit]
+        drawn.append(character)
     return sample[:start] + "".join(drawn) + sample[end:]
 
 
@@ -399,10 +394,8 @@ def _alphabet(text: str) -> str:
     used = set(text) - set("-_")
     # A few characters can be digits by chance.
     narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()
-    for alphabet in (*narrow, string.digits + string.ascii_lowercase):
-        if used <= set(alphabet):
-            return alphabet
-    return _ALPHANUMERIC
+    alphabets = (*narrow, string.digits + string.ascii_lowercase)
+    return next((alphabet for alphabet in alphabets if used <= set(alphabet)), string.digits + string.ascii_letters)
 
 
 @lru_cache(maxsize=1)  # needed for every call of a reply

@@ -180,8 +180,8 @@ def _between(before: str, after: str) -> Iterator[str]:
 def _letters(before: str, after: str) -> Iterator[str]:
     was, now = ("".join(filter(str.isalnum, id_)) for id_ in (before, after))
     if was != now:
-        change = "lower-cased" if now == was.lower() else "upper-cased" if now == was.upper() else ""
-        yield f"its letters {change}" if change else "the case of its letters changed"
+        ways = {was.upper(): "its letters upper-cased", was.lower(): "its letters lower-cased"}
+        yield ways.get(now, "the case of its letters changed")
 
 
 def _prefixes(before: str, after: str) -> Iterator[str]:
@@ -232,8 +232,7 @@ def _match_cut(call_id: str, other: str) -> Match | None:
 def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
     if name and other == name:
         return Match("the function's name in its place", "medium")
-    tail = _HEX.search(other)
-    if tail is not None:
+    if (tail := _HEX.search(other)) is not None:
         ends = [tail[0][-length:] for length in _DIGEST_LENGTHS if length <= len(tail[0])]
         if any(digest.startswith(end) for digest in _digests(call_id) for end in ends):
             return Match("a digest in its place", "high")
@@ -289,9 +288,8 @@ def restore(id_: str, name: str | None) -> Origin | None:
     if is_placeholder(id_):
         return Origin(None, "the word for no value in its place", "high")
     plain = id_.strip().strip("\"'").strip()
-    if plain != id_ and plain:
-        inner = restore(plain, name)
-        return inner or Origin(plain, "white space or quotes around it", "high")
+    if plain not in (id_, ""):
+        return restore(plain, name) or Origin(plain, "white space or quotes around it", "high")
     if "%" in id_ and form_of(unquote(id_)) is not None:
         return Origin(unquote(id_), "percent escapes", "high")
     if (joined := _split(id_)) is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -179,17 +179,14 @@ class _Pairer:
 
     def _pair_early(self, answer: Answer) -> bool:
         later = self.later.get(answer.result.call_id or "")
-        if not later or later[-1].position <= answer.position:
-            return False
-        each = later.pop()
-        if each.answer is not None:
+        if not later or later[-1].position <= answer.position or (each := later.pop()).answer is not None:
             return False
         each.answer = answer
         return True
 
     def _pair_similar(self, answer: Answer) -> bool:
-        best: tuple[int, int, Pair, Match] | None = None
-        for order, each in enumerate(self._unanswered(answer.position)):
+        best: tuple[Pair, Match] | None = None
+        for each in self._unanswered(answer.position):
             call = each.call
             self.budget -= 1
             if self.budget < 0:
@@ -197,13 +194,13 @@ class _Pairer:
             found = match(call.id or "", answer.result.call_id or "", call.name)
             if found is None or answer.result.name not in (None, "", call.name):
                 continue
-            if best is None or (_RANK[found.certainty], order) < best[:2]:
-                best = (_RANK[found.certainty], order, each, found)
+            if best is None or _RANK[found.certainty] < _RANK[best[1].certainty]:
+                best = each, found
             if found.certainty == "high":
                 break
         if best is None:
             return False
-        best[2].answer = replace(answer, match=best[3])
+        best[0].answer = replace(answer, match=best[1])
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
@@ -212,12 +209,12 @@ class _Pairer:
         for answer in left:
             place = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
             turns.setdefault(self.pairs[place - 1].position if place else -1, []).append(answer)
-        unanswered: dict[int, list[Pair]] = {}
+        unanswered: defaultdict[int, list[Pair]] = defaultdict(list)
         for each in self.open:
             if each.answer is None:
-                unanswered.setdefault(each.position, []).append(each)
+                unanswered[each.position].append(each)
         for position, answers in turns.items():
-            couples = list(zip(unanswered.get(position, ()), answers, strict=False))
+            couples = list(zip(unanswered[position], answers, strict=False))
             how = "something that is no id in its place"
             certain = all(
                 _identify_nothing(each.call.id or "", answer.result.call_id or "") for each, answer in couples
@@ -225,7 +222,7 @@ class _Pairer:
             if not certain and self.history.is_counted:
                 how = "another id in its place"
                 certain = all(each.call.name == answer.result.name for each, answer in couples)
-            if certain and len(couples) == len(answers) == len(unanswered.get(position, ())):
+            if certain and len(answers) == len(unanswered[position]):
                 for each, answer in couples:
                     each.answer = replace(answer, match=Match(how, "medium"))
             else:
@@ -317,7 +314,7 @@ def _taken_out(
     edits = [Edit("replace", f"{place}/{history.content}", words)]
     if _role(message) in ("function", "tool"):
         edits.append(Edit("replace", f"{place}/role", "user"))
-    return {pointer: tuple(edits) for pointer in blocks}
+    return dict.fromkeys(blocks, tuple(edits))
 
 
 def _role(message: Json) -> str | None:
@@ -381,8 +378,7 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
 def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str) -> Iterator[Edit]:
     """Yield the edits for further results of calls that are renamed. `names`: new ids by old ones."""
     for repeat in repeats:
-        new = names.get(repeat.result.call_id or "")
-        if new is not None:
+        if (new := names.get(repeat.result.call_id or "")) is not None:
             yield give_id(repeat.result, new, api)
 
 

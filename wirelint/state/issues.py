@@ -150,16 +150,11 @@ class Issues:
         if same is not None:
             taken[key] = taken.get(key, 0) + bool(same.reply)
             return same
-        found = [
-            one
-            for name, last in reversed(reach)
-            for one in self._books.get(name, _NONE).replies.get(key, ())
-            if one.number <= last
-        ]
+        books = ((self._books.get(name, _NONE), last) for name, last in reversed(reach))
+        found = [one for book, last in books for one in book.replies.get(key, ()) if one.number <= last]
         number = taken.get(key, 0)
         taken[key] = number + 1
-        before = found[number] if number < len(found) else None
-        return before if before is not None and before.rank <= _rank(finding) else None
+        return next((one for one in found[number : number + 1] if one.rank <= _rank(finding)), None)
 
     def record(self, exchange: Exchange, findings: Sequence[Finding], number: int) -> None:
         """Record the recognised findings of the `number`th exchange."""

@@ -142,11 +142,8 @@ class Ledger:
 
     def is_returned(self, call_id: str, conversation: str | None) -> bool:
         """Return True if the result of a call has come back in this conversation."""
-        for name, last in self._reach(conversation):
-            number = self._memories.get(name, _NONE).results.get(call_id)
-            if number is not None and number <= last:
-                return True
-        return False
+        found = ((self._memories.get(name, _NONE).results, last) for name, last in self._reach(conversation))
+        return any(call_id in results and results[call_id] <= last for results, last in found)
 
     def complaint(self, exchange: Exchange) -> Demand | None:
         """Return the id format that the target demanded when it last rejected ids."""
@@ -266,9 +263,8 @@ class Ledger:
         places = self._by_key.setdefault(key(issued.id), {}).setdefault(issued.id, {})
         places.pop(conversation, None)
         places[conversation] = issued
-        self._by_content.setdefault(content_of(issued.name, issued.arguments), {}).setdefault(conversation, {})[
-            issued.id
-        ] = issued
+        alike = self._by_content.setdefault(content_of(issued.name, issued.arguments), {})
+        alike.setdefault(conversation, {})[issued.id] = issued
 
     def _drop(self, conversation: str | None, id_: str) -> None:
         memory = self._memories[conversation]

@@ -185,12 +185,12 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
             break
         turn = turns[here]
         if any((not near and one.size == turn.size) or one.mark == turn.mark for one in known):
-            agreed, equal = agreed + 1, equal + (not turns[here].assistant)
-        elif turns[here].assistant:
+            agreed, equal = agreed + 1, equal + (not turn.assistant)
+        elif turn.assistant:
             break
         else:
             missed += 1
-        ids += exact and here < at and _has_same_ids(known, turns[here])
+        ids += exact and here < at and _has_same_ids(known, turn)
         here -= 1
     else:
         root = node
@@ -226,9 +226,7 @@ def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
 
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
     """Return True if an agreement is no accident: of nearly all turns, of several, of random ids or a long answer."""
-    if agreement.like and agreement.turns > 1:
-        return True
-    if agreement.same_ids and any(drawn_ids(turn.calls)):
+    if (agreement.like and agreement.turns > 1) or (agreement.same_ids and any(drawn_ids(turn.calls))):
         return True
     _, arguments, _, characters = turn.size
     return agreement.turns > 0 and (arguments + characters >= _TELLING_WORDS or agreement.turns >= 4)
@@ -301,7 +299,8 @@ class Lineage:
         self._conversations: OrderedDict[str | None, _Conversation] = OrderedDict()
         self._answers, self._calls, self._openings, self._lines = Index(), Index(), Index(), Index()
         self._replies: dict[tuple[str, str], Node] = {}
-        self._counts: dict[str, list[int]] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
+        """Conversations that have begun with a text, and those of them that are kept."""
 
     def trunk(self, conversation: str | None) -> Trunk:
         return self._conversations[conversation].trunk if conversation in self._conversations else ()
@@ -313,14 +312,13 @@ class Lineage:
             return None
         turns, scope = turns_of(request), Scope.of(exchange)
         made = tuple(_answers(exchange, turns))
-        how: Literal["turn", "compaction"] = "turn"
         named = self._replies.get((scope.host, request.previous or ""))
         parent, at, edited = (named, 0, ()) if named is not None else self._find(turns, scope)
-        if parent is None and (parent := self._summarised(turns, scope)) is not None:
-            how = "compaction"
+        summarised = self._summarised(turns, scope) if parent is None else None
         # The answer repeats the assistant turn that it continues.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
-        place = Place(None, parent, how, added, made, edited=edited)
+        how: Literal["turn", "compaction"] = "turn" if summarised is None else "compaction"
+        place = Place(None, parent or summarised, how, added, made, edited=edited)
         session = session_of(request, exchange.request_headers)
         if session is not None:
             return place._replace(conversation=_short(f"session {session}"), base=f"session {session}")
@@ -361,13 +359,11 @@ class Lineage:
             or not reply.finished
             or exchange.end in ("client-left", "upstream-died"),
         )
-        thread = self._conversations.get(conversation)
-        if thread is None:
-            thread = self._conversations[conversation] = _Conversation(place.base, place.trunk)
-            count = self._counts.setdefault(place.base, [0, 0])
-            count[0] += 1
-            count[1] += 1
-        thread.nodes.append(node)
+        if conversation not in self._conversations:
+            self._conversations[conversation] = _Conversation(place.base, place.trunk)
+            begun, alive = self._counts.get(place.base, (0, 0))
+            self._counts[place.base] = begun + 1, alive + 1
+        self._conversations[conversation].nodes.append(node)
         self._enter(node)
         self._touch(conversation)
         self._shrink()
@@ -401,9 +397,8 @@ class Lineage:
             ]
             if not alike or (len(alike) > 1 and answer.calls):
                 break
-            found = alike[0]
-            node, at = found, at + 2
-            edited.append((found, answer))
+            node, at = alike[0], at + 2
+            edited.append((node, answer))
         return node, at, tuple(edited)
 
     def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
@@ -421,10 +416,9 @@ class Lineage:
         agreement, best = max(judged, key=lambda each: each[0], default=(None, None))
         if agreement is None or best is None:
             return None
-        if any(turns[at].ids) and not agreement.same_ids:
-            equal = agreement.whole, agreement.like, agreement.turns
-            if sum((one.whole, one.like, one.turns) == equal for one, _ in judged) > 1:
-                return None
+        equal = [one for one, _ in judged if (one.whole, one.like, one.turns) == (*agreement[:2], agreement.turns)]
+        if any(turns[at].ids) and not agreement.same_ids and len(equal) > 1:
+            return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
@@ -463,14 +457,13 @@ class Lineage:
             return place._replace(conversation=self._name(base), base=base) if base is not None else place
         thread = self._conversations.get(parent.conversation)
         if parent.conversation is None or thread is None:
-            base = thread.base if thread is not None else ""
-            return place._replace(conversation=parent.conversation, base=base)
+            return place._replace(conversation=parent.conversation, base=thread.base if thread is not None else "")
         asked_before = not place.answers and any(has_same_request(child, place.added) for child in parent.children)
         if place.how == "turn" and not parent.is_continued and not asked_before:
             return place.within(parent.conversation, thread)
         number = parent.number
         trunk = ((parent.conversation, number), *((name, min(last, number)) for name, last in thread.trunk))
-        how: Literal["fork", "compaction"] = "compaction" if place.how == "compaction" else "fork"
+        how = place.how if place.how == "compaction" else "fork"
         return place._replace(conversation=self._name(thread.base), how=how, base=thread.base, trunk=trunk)
 
     def _name(self, base: str) -> str:
@@ -525,10 +518,9 @@ class Lineage:
             del self._conversations[oldest]
             for node in thread.nodes:
                 self._leave(node)
-            count = self._counts[thread.base]
-            count[1] -= 1
-            if not count[1]:
-                del self._counts[thread.base]
+            begun, alive = self._counts.pop(thread.base)
+            if alive > 1:
+                self._counts[thread.base] = begun, alive - 1
 
 
 def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from wirelint.apis.mcp import SESSION
+from wirelint.jsonvalues import mapping
 from wirelint.model import Arguments, Exchange, Json, Opaque, Rpc, Tool, ToolCall, ToolResult
 from wirelint.state import drop_oldest, prune
 
@@ -191,14 +192,13 @@ class McpLedger:
         drop_oldest(self._servers, self._max_servers)
 
     def _server(self, key: str) -> _Server:
-        found = self._servers.get(key)
-        if found is None:
+        if key not in self._servers:
             # Clients may name a server after parts of its host and path.
             host, _, path = key.partition("/")
             pieces = (*host.partition(":")[0].split("."), *path.split("/"))
-            found = self._servers[key] = _Server(names={plain(piece) for piece in pieces if len(piece) > 2})
+            self._servers[key] = _Server(names={plain(piece) for piece in pieces if len(piece) > 2})
         self._servers.move_to_end(key)
-        return found
+        return self._servers[key]
 
     def _answer(self, part: object, server: str, session: str, whole: bool) -> None:
         match part:
@@ -261,11 +261,8 @@ def place_of(exchange: Exchange) -> tuple[str, str]:
     """Return the server and session of an exchange."""
     url = urlsplit(exchange.url)
     session = exchange.request_headers.get(SESSION) or exchange.response_headers.get(SESSION)
-    query = url.query
-    if session is None and exchange.method == "GET" and exchange.reply is not None:
-        query = _endpoint_query(exchange) or query
     if session is None:
-        asked = parse_qs(query)
+        asked = parse_qs((_endpoint_query(exchange) if exchange.method == "GET" else "") or url.query)
         session = next((asked[name][0] for name in _SESSION_PARAMETERS if name in asked), "")
     return url.netloc + _ENDPOINTS.sub("", url.path), session
 
@@ -280,7 +277,7 @@ def _endpoint_query(exchange: Exchange) -> str:
 
 
 def _parameters(schema: Json) -> frozenset[str] | None:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
+    properties = mapping(schema).get("properties")
     return frozenset(properties) if isinstance(properties, dict) else None
 
 

@@ -208,12 +208,9 @@ def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
     request, delivered = exchange.request, exchange.delivered
     if request is None or request.stored or request.on_server == "anywhere":
         return None
-    if (
-        delivered is None
-        or exchange.end not in ("complete", "unknown")
-        or not delivered.finished
-        or len(delivered.choices) != 1
-    ):
+    if delivered is None or not delivered.finished or len(delivered.choices) != 1:
+        return None
+    if exchange.end not in ("complete", "unknown"):
         return None
     base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
     if base.previous is not None and request.body.get("store") is False:
@@ -251,17 +248,12 @@ def _made(call: ToolCall, api: str) -> Iterator[_Made]:
             parts.append((found.piece.offset, [found.piece.id], found.piece.name or call.name))
         else:
             parts[-1][1].append(found.piece.id)
-    if len(parts) == 1:
-        yield _Made(call, _known(parts[0][1]))
-        return
     for (start, given, name), (end, *_) in pairwise([*parts, (len(call.deltas), [], None)]):
-        ids = _known(given)
-        text = Arguments(call.deltas[start:end])
-        yield _Made(replace(call, id=ids[0] if ids else None, name=name, arguments=text), ids)
-
-
-def _known(ids: Sequence[str | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(id_ for id_ in ids if id_))
+        ids, made = tuple(dict.fromkeys(id_ for id_ in given if id_)), call
+        if len(parts) > 1:
+            text = Arguments(call.deltas[start:end])
+            made = replace(call, id=ids[0] if ids else None, name=name, arguments=text)
+        yield _Made(made, ids)
 
 
 def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_Made | None, ToolCall | None]]:
