@@ -11,6 +11,8 @@ character at which the count exceeds the limit, the rewriters forward all text u
 
 from __future__ import annotations
 
+import functools
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
@@ -65,12 +67,12 @@ class Pipeline:
         """Blocks of calls whose start has arrived and has not left: held back or removed."""
         self._ended: set[int] = set()
         """Candidates whose finish reason has arrived. Later events of these candidates pass unchanged."""
-        self._tools = frozenset(tools)
-        self._counts: dict[int, MarkCount] = {}
+        names = frozenset(tools)
+        self._counts = defaultdict[int, MarkCount](functools.partial(MarkCount, names))
         self._over: Literal["no", "now", "yes"] = "no"
         """State of the limit of marks: `now` if it was exceeded and the next event must tell the rewriters, then
         `yes`."""
-        self._may_start = prefilter_for(self._tools).may_start
+        self._may_start = prefilter_for(names).may_start
         self._calm: int | None = None
         self._in_line = False
         self._tail = ""
@@ -184,12 +186,9 @@ class Pipeline:
         """Count the marks of a text delta. Return the offset in its text from which on there are too many, else None."""
         if type(event) is not Delta or self._over != "no" or event.block not in self._texts:
             return None
-        count = self._counts.get(event.block)
-        if count is None:
-            count = self._counts[event.block] = MarkCount(self._tools)
+        count = self._counts[event.block]
         before = count.length
-        plain_from = count.add(event.text)
-        if plain_from is None:
+        if (plain_from := count.add(event.text)) is None:
             return None
         self._over = "now"
         if self._context is not None:
@@ -332,9 +331,8 @@ def without_counts(events: Sequence[Event]) -> Sequence[Event]:
 def _last_said(events: Sequence[Event]) -> Delta | None:
     """Return the text delta of a frame whose other events are only starts and counts; None for any other frame."""
     *before, last = without_counts(events) or (None,)
-    if type(last) is not Delta or [event for event in before if type(event) not in (Start, ReplyMeta)]:
-        return None
-    return last
+    is_last = not [event for event in before if type(event) not in (Start, ReplyMeta)]
+    return last if type(last) is Delta and is_last else None
 
 
 def context_of(session: Session, forwarded: Request | None, ledger: Ledger, permit: FixPolicy) -> RewriteContext:

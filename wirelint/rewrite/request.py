@@ -212,11 +212,9 @@ def _placed(repair: AppliedFix, shifts: Sequence[_Moves]) -> AppliedFix:
 
     An inserted element gets the place of the next element.
     """
-    if repair.pointer is None:
-        return repair
     pointer = repair.pointer
     for moves in reversed(shifts):
-        pointer = _before(pointer, moves)
+        pointer = _before(pointer, moves) if pointer is not None else None
     return dataclasses.replace(repair, pointer=pointer)
 
 

@@ -84,11 +84,9 @@ def missing_end(raw: bytes, framing: Framing) -> bytes:
     """Return the line ends that a stream lacks (`event: pi`, `: bye`, `{"a":1}`) before another event may follow."""
     if not raw or framing not in ("events", "lines"):
         return b""
-    if framing == "lines":
-        return b"" if raw.endswith(b"\n") else b"\n"
-    if raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+    if raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r") if framing == "events" else b"\n"):
         return b""
-    return b"\n" if raw.endswith((b"\n", b"\r")) else b"\n\n"
+    return b"\n" if framing == "lines" or raw.endswith((b"\n", b"\r")) else b"\n\n"
 
 
 LONGEST_HOLD = 30_000.0
@@ -156,23 +154,22 @@ class ReplyStream:
             return []
         if self._raw:
             return self._pass_raw(data, at)
-        out: list[bytes] = []
         self._kept += data
-        try:
-            frames = self._session.frame(data, at)
-            if self._session.unread:
-                self._note(self._session.unread_because or "the reply is too large to be repaired")
-                self._release(out)
-                return out + self._all_raw()
-            for frame in frames:
-                self._take_next(frame, self._session.read(frame), out)
-            if self._idle:
-                out += self._all_raw()
-            if self.holding is not None or self._kept:
-                self._watch(at, out)
-            return out
-        except Exception as error:  # fail open
-            return out + self._fail(error)
+        return self._guarded(lambda out: self._read(data, at, out))
+
+    def _read(self, data: bytes, at: float | None, out: list[bytes]) -> None:
+        frames = self._session.frame(data, at)
+        if self._session.unread:
+            self._note(self._session.unread_because or "the reply is too large to be repaired")
+            self._release(out)
+            out += self._all_raw()
+            return
+        for frame in frames:
+            self._take_next(frame, self._session.read(frame), out)
+        if self._idle:
+            out += self._all_raw()
+        if self.holding is not None or self._kept:
+            self._watch(at, out)
 
     def flush(self) -> list[bytes]:
         """Return all received bytes, because no more may arrive. Repairs of later bytes begin at the next frame."""
@@ -210,13 +207,10 @@ class ReplyStream:
         out: list[bytes] = []
         try:
             step(out)
-            return out
         except Exception as error:  # fail open
-            return out + self._fail(error)
-
-    def _fail(self, error: Exception) -> list[bytes]:
-        self._tell("repairing the reply", error)
-        return self._all_raw()
+            self._tell("repairing the reply", error)
+            out += self._all_raw()
+        return out
 
     @cached_property
     def _context(self) -> RewriteContext:
@@ -318,9 +312,8 @@ class ReplyStream:
             except PipelineError as failure:
                 self._drop_pipeline(failure)
         # Violations that only the end shows may name a frame, but belong to no bytes of it: they are not written.
-        events = [
-            event for event in events if not any(event is one for one in last if isinstance(one, StreamViolation))
-        ]
+        violations = {id(one) for one in last if isinstance(one, StreamViolation)}
+        events = [event for event in events if id(event) not in violations]
         waiting, gone = apart(events, self._queue)
         if waiting:
             place(waiting, self._queue)

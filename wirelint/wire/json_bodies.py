@@ -219,8 +219,7 @@ class ArrayStream(Framer):
             return False
         if mark in b"{[":
             self._depth += 1
-            if self._depth == 2:
-                self._begin = at
+            self._begin = at if self._depth == 2 else self._begin
             return False
         self._depth -= 1
         self._broken = self._depth <= 0 and mark != b"]"
