@@ -219,7 +219,8 @@ class ArrayStream(Framer):
             return False
         if mark in b"{[":
             self._depth += 1
-            self._begin = at if self._depth == 2 else self._begin
+            if self._depth == 2:
+                self._begin = at
             return False
         self._depth -= 1
         self._broken = self._depth <= 0 and mark != b"]"
