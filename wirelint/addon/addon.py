@@ -22,7 +22,7 @@ import functools
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from mitmproxy import connection, ctx, http
@@ -55,7 +55,7 @@ from wirelint.capture.store import MAX_AGE, Shipper, Store
 from wirelint.engine import Engine
 from wirelint.model import End, Exchange, Json
 from wirelint.registry import shipped
-from wirelint.rule import Finding, Rule
+from wirelint.rule import Finding
 from wirelint.settings import HEADER
 from wirelint.state.ledger import Ledger
 from wirelint.wire.content_coding import TooLargeError
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from wirelint.addon.otlp import Telemetry
 
 _NO_END_HOOK = "the connection ended, and mitmproxy reported nothing about this exchange"
-_PAUSE_BEFORE_WARM_UP = 0.5
-"""Seconds after the start: a command that waits for the proxy starts before the patterns are compiled."""
+_PAUSE_BEFORE_WARM_UP = 0.05
+"""Seconds after the first request to a model: it is on its way before the patterns are compiled."""
 _MOST_OPEN = 4096
 """Exchanges in progress; above it the oldest ends unread."""
 
@@ -115,6 +115,7 @@ class Inspector:
         self.reload = Reload(self._apply, self.failures)
         self._complaint: str | None = None
         self._running = False
+        self._is_warm = False
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -143,14 +144,11 @@ class Inspector:
         self.reload.start()
         if self.settings is not None:
             self.ui.serve(self.settings.dashboard)
-            shipped_rules = [rule for rule in self.settings.rules if rule.case_file.parent == shipped("rules")]
-            timer = threading.Timer(_PAUSE_BEFORE_WARM_UP, self._warm_up, args=(shipped_rules,))
-            timer.daemon = True
-            timer.start()
 
-    def _warm_up(self, rules: Sequence[Rule]) -> None:
+    def _warm_up(self) -> None:
         with self.failures.caught("compiling the patterns"):
-            annotate.warm_up(rules)
+            rules = self.settings.rules if self.settings is not None else ()
+            annotate.warm_up([rule for rule in rules if rule.case_file.parent == shipped("rules")])
 
     def done(self) -> None:
         """Finish everything: the proxy stops, or the script is reloaded."""
@@ -334,6 +332,11 @@ class Inspector:
 
     def _remember(self, recorder: ExchangeRecorder) -> None:
         self.open[recorder.flow.id] = recorder
+        if not self._is_warm:
+            self._is_warm = True
+            timer = threading.Timer(_PAUSE_BEFORE_WARM_UP, self._warm_up)
+            timer.daemon = True
+            timer.start()
         self._timeouts.wake()
         self.ui.preview.wake()
         while len(self.open) > _MOST_OPEN:

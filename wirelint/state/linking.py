@@ -416,9 +416,10 @@ class Lineage:
         agreement, best = max(judged, key=lambda each: each[0], default=(None, None))
         if agreement is None or best is None:
             return None
-        equal = [one for one, _ in judged if (one.whole, one.like, one.turns) == (*agreement[:2], agreement.turns)]
-        if any(turns[at].ids) and not agreement.same_ids and len(equal) > 1:
-            return None
+        if any(turns[at].ids) and not agreement.same_ids:
+            equal = agreement.whole, agreement.like, agreement.turns
+            if sum((one.whole, one.like, one.turns) == equal for one, _ in judged) > 1:
+                return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
