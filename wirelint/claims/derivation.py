@@ -296,11 +296,14 @@ def unit_of_key(key: str) -> Unit | None:
     parts = [word for before, word in zip(("", *words), words, strict=False) if not before.isdigit()]
     if words[-1:] == ["ms"] and not _SPEEDS.isdisjoint(words):
         return unit_of("m/s")  # `gust_ms`
+    if len(parts) > 1 and parts[-1] in _PERIODS and (unit := unit_of(parts[0])) is not None and len(parts[0]) > 1:
+        return unit  # `minutes_week`
     units = parts[1:] if len(parts) > 1 or len(key) < 2 or key.lower() in _NO_UNITS else parts
     pairs = ("/".join(pair) for pair in itertools.pairwise(units))  # `mg_l`
     return next((found for part in (*pairs, *units) if (found := (unit_of(part) or unit_of(part.upper())))), None)
 
 
+_PERIODS = frozenset({"hour", "day", "week", "month", "year"})
 _SPEEDS = frozenset({"wind", "gust", "speed", "velocity"})
 
 

@@ -218,7 +218,8 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
         rows: Iterable[Row] = (
             () if pattern_of("except").search(text) else {row.place: row for _, row, _ in found}.values()
         )
-        if against := _opposite(text, rows):
+        # What stands in brackets is about one of the rows: "quinoa (with nuts), rice and fish"
+        if _opposite(_IN_BRACKETS.sub(" ", text), rows) and (against := _opposite(text, rows)):
             return Contradiction(*part, against)
     return None
 
@@ -250,7 +251,10 @@ def _between_commas(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
 
 
 def _cut(text: str, part: tuple[int, int], at: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    return itertools.pairwise([part[0], *(cut.end() for cut in at.finditer(text, *part)), part[1]])
+    """Yield the pieces of a part between the matches of a pattern outside of brackets."""
+    cuts = (cut.end() for cut in at.finditer(text, *part))
+    whole = (cut for cut in cuts if text.count("(", part[0], cut) <= text.count(")", part[0], cut))
+    return itertools.pairwise([part[0], *whole, part[1]])
 
 
 _MOST_PIECES = 32

@@ -19,7 +19,7 @@ from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_admission, particulars, statements
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import FIRST_UNSPACED as FIRST_UNSPACED
-from wirelint.claims.values import LONGEST, dates
+from wirelint.claims.values import LONGEST, dates, weekdays
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 
@@ -118,7 +118,7 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         if said is None:
             continue
         affirmed = _says_what(key) and not _is_negated(text, said) and not _PHRASES["trouble"].search(text)
-        affirmed = affirmed and not any(pattern_of(state).search(text) for state in _off())
+        affirmed = affirmed and not any(pattern_of(state).search(text) for state in (*_off(), "off"))
         if _is_denied(text, said) if cell else affirmed:
             return f"{said[0]!r} is the opposite of {place}/{key} = {cell}"
     given = {state: key for key, cell in cells.items() for state in states_of(key, cell)}
@@ -226,7 +226,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
     for key, cell, opposite in found:
         for sentence in statements(prose):
             against = opposite_state(sentence.masked, {key: cell})
-            if against is None:
+            if against is None or _is_of_other_day(key, sentence.masked):
                 continue
             rest = opposite.sub(" ", sentence.masked) if opposite is not None else sentence.masked
             word = _flag_in(sentence.masked, key) if opposite is None else opposite.search(sentence.masked)
@@ -239,6 +239,13 @@ def opposite_states(turn: Turn) -> Contradiction | None:
             if plain or of_one or not particulars(rest).isdisjoint(subject):
                 return Contradiction(*sentence.span, against)
     return None
+
+
+def _is_of_other_day(key: str, text: str) -> bool:
+    """Return True if a key is a day of the week and a text names others: "on Sunday it is open", of `monday`."""
+    names, pattern = weekdays()
+    told = {names[day.casefold()] for day in pattern.findall(text)}
+    return bool(told) and names.get(key.casefold()) not in (None, *told)
 
 
 _PRONOUN = re.compile(
@@ -259,7 +266,11 @@ def _is_plain_flag(key: str, cell: Json, turn: Turn, told: str) -> bool:
 
 def object_of(text: str) -> Json:
     """Return the JSON of a result, or the lines `name: value` of a text as an object."""
-    return decode_json(text) if text.lstrip().startswith(("{", "[")) else dict(_FIELD.findall(text))
+    return (
+        decode_json(text)
+        if text.lstrip().startswith(("{", "["))
+        else {key.strip(): cell for key, cell in _FIELD.findall(text)}
+    )
 
 
 _FIELD = re.compile(r"^ *(\w[\w ]{0,24}): *(\w[\w -]{1,22}) *$", re.MULTILINE)

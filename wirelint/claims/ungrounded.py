@@ -70,7 +70,7 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
     given = Given(request, [], prose)
     amounts = values(words)
-    if len(amounts) > 1:
+    if len(amounts) + len(_COMPOUND.findall(words)) > 1:
         return None  # "310 km at about 90 on average": the model may compute from what the user gives
     measures = [value for value in amounts if value.unit is not None]
     if any(equals(told, value) and told.unit is not value.unit for told in values(prose.text) for value in measures):
@@ -107,6 +107,10 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         if found is not None and not _defines(sentence):
             return sentence, found.tool
     return None
+
+
+_COMPOUND = re.compile(r"(?<![\w-])\d[\d.,]*-[a-z]{3,}")
+"""An amount before its noun: `1,950-word`."""
 
 
 def _about_another(
