@@ -47,6 +47,7 @@ from wirelint.claims.values import (
     dates,
     ends_with_hour,
     same,
+    unit_of,
     values,
     whole_numbers,
     without_moments,
@@ -201,10 +202,10 @@ def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], o
 
 
 def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
-    """Return True if a value is the mean of a column, or the sum of all or of two of its amounts."""
+    """Return True if a value is the sum or the mean of all or of two amounts of a column."""
     amounts = [datum.value.readings[0] for datum in own if datum.column == column]
-    pairs = map(sum, itertools.combinations(amounts[:_FEW_AMOUNTS], 2))
-    results = (sum(amounts), sum(amounts) / len(amounts), *pairs) if amounts else ()
+    parts = [amounts, *itertools.combinations(amounts[:_FEW_AMOUNTS], 2)] if amounts else []
+    results = (result for part in parts for result in (sum(part), sum(part) / len(part)))
     return any(same(abs(value.readings[0]), abs(result), value.step / 2) for result in results)
 
 
@@ -427,8 +428,12 @@ def _is_meant(one: Stated, datum: Datum) -> bool:
 
 
 def _has_key(one: Stated, datum: Datum) -> bool:
-    """Return True if a sentence has a word of the key of a datum."""
-    keys = [word for word in name_words(datum.column) if len(word) > 2]
+    """Return True if a sentence has a word of the key of a datum, other than the unit of the value."""
+    keys = [
+        word
+        for word in name_words(datum.column)
+        if len(word) > 2 and (one.value.unit is None or unit_of(word) is not one.value.unit)
+    ]
     return any(own.startswith(key) for key in keys for own in one.words)
 
 

@@ -117,6 +117,9 @@ def _good() -> list[int]:
     return sorted({pair for word in _PHRASES.words("good") for pair, _ in states()[word]})
 
 
+_QUOTED = re.compile(r"`([^`\n]+)`")
+
+
 def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     """Return True if a text may tell of a failure: by a negation, by words of the failure, or by an offer to try again.
 
@@ -149,7 +152,8 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
             return True
         if not english and _OF_GROUNDING["trouble"].search(text):
             return True
-    told = frozenset[str]().union(*map(particulars, texts))
+    quoted = " ".join(_QUOTED.findall(turn.prose.text))  # "it dies on `WRONGPASS`"
+    told = particulars(quoted).union(*map(particulars, texts))
     if len(told & reasons) >= (_OF_A_LIST if "[" in failed.words else 1):
         return True
     if causes and (len(told & causes) > 1 or 2 * len(told & causes) >= len(causes)):

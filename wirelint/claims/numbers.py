@@ -41,6 +41,8 @@ def wrong_unit(turn: Turn) -> Contradiction | None:
         value, unit = one.value, one.value.unit
         if unit is None or unit.dimension == "bytes" or value.ranges or _is_small(value):
             continue
+        if "-" in turn.prose.masked[value.start : value.end]:
+            continue  # "a 31-day month"
         alike = [datum for datum in pool if not set(value.readings).isdisjoint(datum.value.readings)]
         if any(datum.value.unit is None for datum in alike):
             continue
