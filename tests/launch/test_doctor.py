@@ -56,6 +56,7 @@ def test_proxies(taken: int, confdir: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found()["proxy variables"].state == "ok"
     assert "not a mitmproxy" in found(https_proxy=f"http://127.0.0.1:{taken}")["HTTPS_PROXY"].found
     assert "nothing listens" in found(HTTP_PROXY="http://127.0.0.1:1")["HTTP_PROXY"].found
+    assert found(HTTP_PROXY="http://[")["HTTP_PROXY"].state == "problem"
     assert "SOCKS" in found(ALL_PROXY="socks5://127.0.0.1:1")["ALL_PROXY"].found
     differ = found(HTTPS_PROXY="http://a:1", https_proxy=f"http://me:secret@127.0.0.1:{taken}")["HTTPS_PROXY"]
     assert "secret" not in differ.found

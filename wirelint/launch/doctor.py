@@ -184,14 +184,13 @@ def _proxy(value: str, names: Sequence[str], confdir: Path) -> Check:
     """Check the proxy at one address; `names` are the variables with this value."""
     name, unset = names[0].upper(), f"unset {' '.join(names)}"
     shown = value.rpartition("@")[2]
-    parts = urlsplit(value if "://" in value else f"http://{value}")
     try:
-        host, number = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        parts, host, number = env.split_url(value)
     except ValueError as error:
         return problem(name, f"{shown}: {error}", f"export {name}=http://127.0.0.1:8080")
     if parts.scheme.startswith("socks"):
         return problem(name, f"{shown}: many clients support no SOCKS proxy", f"{unset}, or name an HTTP proxy")
-    if not _listens(host, number):
+    if not _listens(host, number or 80):
         cure = f"start the proxy there, or {unset} and use wirelint run -- COMMAND"
         return problem(name, f"nothing listens at {shown}", cure)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": value}))

@@ -61,7 +61,7 @@ class Target:
         return is_loopback(urlsplit(self.origin).hostname or "")
 
 
-def _split(url: str) -> tuple[SplitResult, str, int | None]:
+def split_url(url: str) -> tuple[SplitResult, str, int | None]:
     """Return a URL's parts, its host and its port; without a scheme it is http. Raises ValueError."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     return parts, parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
@@ -75,7 +75,7 @@ def read_target(name: str, url: str) -> Target:
     """Split `https://openrouter.ai/api/v1` into `https://openrouter.ai:443` and `/api/v1`. Raises AddressError."""
     cure = "give a URL such as https://api.openai.com/v1"
     try:
-        parts, host, port = _split(url)
+        parts, host, port = split_url(url)
     except ValueError as error:
         raise AddressError(f"{name}={url}: {error}; {cure}") from error
     if not host or port is None or parts.scheme not in _DEFAULT_PORTS:
@@ -108,7 +108,7 @@ def proxy_in(given: Mapping[str, str]) -> tuple[str, str] | None:
     if name is None:
         return None
     try:
-        parts, host, port = _split(given[name])
+        parts, host, port = split_url(given[name])
     except ValueError as error:
         raise AddressError(f"{name}: {error}; set it to a URL such as http://proxy:3128") from error
     if parts.scheme not in _DEFAULT_PORTS or not host or port is None:
