@@ -29,18 +29,18 @@ class FabricatedResult(Rule):
     `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
     (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
     after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
-    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports
-    a text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
-    takes the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id, version
-    or URL, a value of an earlier result where the same call has returned another one since, "nothing found" against hits
-    or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against `{"locked": true}`,
-    "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a value, name, date, time,
-    word or state of another row in a clause that names one row of a list (by a name, also one that another result gives,
-    or by its date, also in a list below the name), one of several objects by name, or one of several calls of a tool,
-    "seven of the eight are open" against five, a sum that is the column's but for a digit or two, a report that tells
-    nothing of a failure (every result is an error; the last result of an action has an error, a state such as
-    `rejected`, a list or number of failures or a failed line), values of the one thing whose look-up failed, another
-    test outcome or argument.
+    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports a
+    text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
+    takes the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id,
+    version or URL, a value of an earlier result where the same call has returned another one since, "nothing found"
+    against hits or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against
+    `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a
+    value, name, date, time, word or state of another row in a clause that names one row of a list (by a name, also one
+    that another result gives, or by its date, also in a list below the name or in a next sentence with a pronoun), one
+    of several objects by name, or one of several calls of a tool, "seven of the eight are open" against five, a sum
+    that is the column's but for a digit or two, a report that tells nothing of a failure (every result is an error; the
+    last result of an action has an error, a state such as `rejected`, a list or number of failures or a failed line),
+    values of the one thing whose look-up failed, another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"

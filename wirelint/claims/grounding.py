@@ -405,12 +405,13 @@ def _digits_apart(value: Value, datum: Value) -> tuple[int, list[tuple[str, str]
     """Return the number of digits of two numbers of one length and kind, and the pairs that differ; 0 for others."""
     if value.unit is not None and datum.unit is not None and not is_of_kind(value, datum):
         return 0, []
-    first, other = abs(value.readings[0]) or 1.0, f"{abs(datum.readings[0]) / datum.step:.0f}"
+    exact = 1.0 if value.is_whole and datum.readings[0].is_integer() else datum.step  # JSON may have `1450.0`
+    first, other = abs(value.readings[0]) or 1.0, f"{abs(datum.readings[0]) / exact:.0f}"
     for reading in value.readings:  # `1.725` may be two thousand: its step is then one
-        amount, step = abs(reading) / datum.step, value.step * abs(reading) / first
+        amount, step = abs(reading) / exact, value.step * abs(reading) / first
         one = f"{amount:.0f}"
         # JSON leaves out zeros at the end: `2,318.40` of 2318.4
-        if step <= datum.step * _ROUNDING and same(amount, round(amount), 0) and len(one) == len(other):
+        if step <= exact * _ROUNDING and same(amount, round(amount), 0) and len(one) == len(other):
             return len(one), [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
     return 0, []
 

@@ -31,7 +31,7 @@ from wirelint.claims.evidence import Fact
 from wirelint.claims.grounding import (
     is_about_this_case,
 )
-from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, states, states_of
+from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, PRONOUN, states, states_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, clocks, dates, unit_of, values
 from wirelint.jsonvalues import decode_json
@@ -392,7 +392,8 @@ def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
     plain = folded(prose.text)
     named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
     named = [one for one in named if _FROM.search(prose.text, max(one[0][0] - _BEFORE_NAME, 0), one[0][0]) is None]
-    return [*_parts(prose, named), *_items_below_names(prose, named)]
+    parts = _parts(prose, named)
+    return [*parts, *_items_below_names(prose, named), *_sentences_behind(prose, parts)]
 
 
 def rows_by_date(prose: Prose, table: Sequence[Row]) -> list[Named]:
@@ -416,6 +417,16 @@ def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
         if inside := [one for one in named[first:last] if one[0][1] <= end]:
             found.append(((start, end), inside))
     return found
+
+
+def _sentences_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Named]:
+    """Yield the sentences that begin with a pronoun, right behind one about one row: "NH-07 is overdue. It did 118,402"."""
+    about = {part[0]: found[:1] for part, found in parts if len({row.place for _, row, _ in found}) == 1}
+    starts = {part[0] for part, _ in parts}
+    for before, one in itertools.pairwise(prose.sentences):
+        adjoins = before.start in about and "\n" not in prose.text[before.start : one.start] and not one.question
+        if adjoins and PRONOUN.match(one.masked) and starts.isdisjoint(range(one.start, one.end)):
+            yield (one.start, one.end), about[before.start]
 
 
 def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:

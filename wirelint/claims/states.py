@@ -235,7 +235,7 @@ def opposite_states(turn: Turn) -> Contradiction | None:
                 and word is not None
                 and _is_plain_flag(key, cell, turn, sentence.masked[: word.end()])
             )
-            of_one = (len(turn.known) == 1 or keys[key] == 1) and _PRONOUN.match(sentence.masked) is not None
+            of_one = (len(turn.known) == 1 or keys[key] == 1) and PRONOUN.match(sentence.masked) is not None
             if plain or of_one or not particulars(rest).isdisjoint(subject):
                 return Contradiction(*sentence.span, against)
     return None
@@ -248,7 +248,7 @@ def _is_of_other_day(key: str, text: str) -> bool:
     return bool(told) and names.get(key.casefold()) not in (None, *told)
 
 
-_PRONOUN = re.compile(
+PRONOUN = re.compile(
     r"(?i)\W*(?:it|they|he|she|this|that|es|er|sie|il|elle|ello|él|ella|ele|ela|hij|zij|het|on|ona|o|bu)\b"
 )
 
