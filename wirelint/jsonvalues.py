@@ -22,6 +22,14 @@ MOST_VALUES = 256
 each."""
 
 
+def write(value: Json) -> str:
+    """Return a value as JSON text without white space; escaped to ASCII if it holds lone surrogates."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # lone surrogates, integers of more than 64 bits
+        return json.dumps(value, separators=(",", ":"))
+
+
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
 )

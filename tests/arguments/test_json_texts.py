@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.tables import rows, tables
 from wirelint.arguments.argument_faults import repair_damaged, spells, unquoted
-from wirelint.arguments.json_continuation import Scanner, continuation, same, write
+from wirelint.arguments.json_continuation import Scanner, continuation, same
+from wirelint.jsonvalues import write
 from wirelint.model import Json
 
 TABLES = tables(__file__)

@@ -26,11 +26,12 @@ from typing import Literal, NamedTuple, Protocol
 from wirelint.apis.traits import Traits, history_of, traits
 from wirelint.arguments import argument_faults as faults
 from wirelint.arguments.argument_faults import Concatenated, Flaw, Rewritten, concatenated, flaw, is_filled
-from wirelint.arguments.json_continuation import Scanner, continuation, write
+from wirelint.arguments.json_continuation import Scanner, continuation
 from wirelint.arguments.schemas import Validator, accepts, inner_schema, kinds, plain
 from wirelint.dialects.declared import bind, properties_of
 from wirelint.dialects.openers import any_of, cut_at
 from wirelint.fix import Edit, Safety
+from wirelint.jsonvalues import write
 from wirelint.lexicon import lazy_pattern
 from wirelint.model import Arguments, Exchange, Json, Layer, Request, Tool, ToolCall
 from wirelint.state.ledger import Ledger

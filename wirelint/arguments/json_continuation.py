@@ -16,9 +16,7 @@ import re
 from decimal import Decimal
 from enum import Enum, auto
 
-import orjson
-
-from wirelint.jsonvalues import Json, common_length
+from wirelint.jsonvalues import Json, common_length, write
 from wirelint.lexicon import lazy_pattern
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -285,14 +283,6 @@ def continuation(prefix: str, value: Json) -> str | None:
     except (ValueError, LookupError):
         return None
     return rest if _has_value(prefix + rest, value) else None
-
-
-def write(value: Json) -> str:
-    """Return a value as JSON text without white space; escaped to ASCII if it holds lone surrogates."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # lone surrogates, integers of more than 64 bits
-        return json.dumps(value, separators=(",", ":"))
 
 
 def same(one: Json, other: Json) -> bool:

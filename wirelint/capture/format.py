@@ -17,10 +17,9 @@ from typing import get_args
 
 import orjson
 
-from wirelint.arguments.json_continuation import write
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.fix import AppliedFix
-from wirelint.jsonvalues import decode_object, mapping, mappings, with_strings
+from wirelint.jsonvalues import decode_object, mapping, mappings, with_strings, write
 from wirelint.model import End, Json, Timing, missing_of
 
 FORMAT = 1

@@ -382,10 +382,9 @@ _MANY_DIGITS = 5
 
 
 def is_altered(value: Value, datum: Value, among: int = 1, *, least: int = _MANY_DIGITS) -> bool:
-    """Return True if a number is another one with one digit changed, of many, or with two digits swapped.
+    """Return True if a number is another one with two digits swapped, or with one changed if it has `least` or more.
 
     `among`: the numbers that it is compared with. A short one may be one digit off another of many by chance.
-    `least`: the digits of a number of which one may have changed.
     """
     digits, apart = _digits_apart(value, datum)
     one_digit = len(apart) == 1 and digits >= least and (value.unit is datum.unit or datum.unit is None)

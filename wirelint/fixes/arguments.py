@@ -26,13 +26,13 @@ from wirelint.apis.traits import traits
 from wirelint.arguments import argument_faults as faults
 from wirelint.arguments import argument_repairs as repairs
 from wirelint.arguments.argument_repairs import Change, Watcher, thought_watcher
-from wirelint.arguments.json_continuation import write
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext, first_frame
 from wirelint.fixes.calls import CallRemover
 from wirelint.history.id_demands import mint_where_used
+from wirelint.jsonvalues import write
 from wirelint.model import Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Finding, Fix, Rule, Safety, Severity

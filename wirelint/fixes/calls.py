@@ -16,7 +16,6 @@ from typing import ClassVar, Literal, NamedTuple
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import is_filled, is_normal_end
-from wirelint.arguments.json_continuation import write
 from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import (
@@ -30,7 +29,7 @@ from wirelint.fix import (
 )
 from wirelint.fixes.finish import without_calls
 from wirelint.history.id_demands import mint_where_used, wrong_item_ids
-from wirelint.jsonvalues import decode_json
+from wirelint.jsonvalues import decode_json, write
 from wirelint.model import Exchange, Json, Request, are_empty
 from wirelint.rule import Finding, Fix, Rule
 from wirelint.text.escaping import excerpt, listed, printable

@@ -24,13 +24,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wirelint.apis.traits import history_of, is_raw, is_signed, traits
-from wirelint.arguments.json_continuation import write
 from wirelint.dialects.reader import NativeCall
 from wirelint.dialects.scan import find, may_hold_markup
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Answer, orphans, pair
+from wirelint.jsonvalues import write
 from wirelint.model import Choice, Exchange, Json, Message, Reasoning, Request, Text, ToolChoice, ToolResult
 from wirelint.text.fabricated_results import next_marker
 from wirelint.text.loops import MarkCount, plain_from

@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wirelint.apis.traits import Ending, ending, traits
-from wirelint.arguments.json_continuation import write
 from wirelint.dialects.openers import THOUGHT_ENDS, may_go_on
 from wirelint.dialects.reader import CONTROL, Block, NativeCall
 from wirelint.dialects.scan import Look, find, has_opener, held_suffix, look, next_opener
@@ -36,6 +35,7 @@ from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.id_demands import mint_where_used
+from wirelint.jsonvalues import write
 from wirelint.model import Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text import markup
 from wirelint.text.escaping import amount

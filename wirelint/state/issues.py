@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from wirelint.arguments.json_continuation import write
 from wirelint.history.turns import content_of
+from wirelint.jsonvalues import write
 from wirelint.model import Exchange, Message, Part, Reasoning, Refusal, Request, Severity, Text, ToolCall, ToolResult
 from wirelint.text.pointers import at
 from wirelint.text.remembered import short
