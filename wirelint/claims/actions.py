@@ -125,6 +125,8 @@ def words_of(text: str) -> frozenset[str]:
 
 def bare(text: str) -> str:
     """Return a text without its accents: `hôtel` becomes `hotel`, and `altın` `altin`."""
+    if text.isascii():
+        return text
     letters = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
     return "".join(letters).translate(_PLAIN_LETTERS)
 

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -32,7 +33,7 @@ from wirelint.claims.actions import (
     Kind,
     alternatives,
 )
-from wirelint.text.prose import CODE, QUOTE, Cues, Prose, Sentence, has_word_of
+from wirelint.text.prose import CODE, QUOTE, Cues, Prose, Sentence, has_word_of, read
 
 _PHRASES = lexicon.Phrases("claims")
 
@@ -154,8 +155,17 @@ class Claim:
     earlier: bool = False
 
 
-def claims(prose: Prose) -> Iterator[Claim]:
-    """Yield the claims of a text in order. A sentence may have several."""
+def claims(prose: Prose) -> tuple[Claim, ...]:
+    """Return the claims of a text in order. A sentence may have several."""
+    return _claims(prose.text)
+
+
+@lru_cache(maxsize=16)  # several rules ask for those of the same reply
+def _claims(text: str) -> tuple[Claim, ...]:
+    return tuple(_read_claims(read(text)))
+
+
+def _read_claims(prose: Prose) -> Iterator[Claim]:
     letter: int | None = None
     foreign = is_foreign(prose.masked)
     looked_until = 0
@@ -274,12 +284,12 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
     """Yield claims without an acting subject: "Email sent to Bo.", "The file has been deleted", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.occur_in(line) else None
-    noted = NOTED.match(line) if len(line) < 200 and not _PHRASES["finite"].search(line) else None
+    noted = NOTED.match(line) if len(line) < 200 else None
     terse = TERSE.match(line)
     switched = _PHRASES["switched"].match(line) if " now" in line else None
     if switched:
         yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
-    elif noted:
+    elif noted and not _PHRASES["finite"].search(line):
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
     elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line) and not _NOBODY.match(line):
         verb = verb_of(passive)

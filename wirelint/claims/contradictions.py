@@ -174,7 +174,7 @@ def _means(key: str, text: str, *, is_cause: bool) -> bool:
 
 
 def _is_cause(key: str) -> bool:
-    return name_words(key)[-1:] in (["reason"], ["cause"])
+    return name_words(key)[-1:] in (("reason",), ("cause",))
 
 
 _JOINED = 6

@@ -75,7 +75,8 @@ def _shares_by_cell(text: str, every: Sequence[Sequence[Row]]) -> Iterator[tuple
     for table in every:
         for key in table[0].cells if len(table) in told or re.search(rf"(?<!\d){len(table)}(?!\d)", text) else ():
             cells = {cell for row in table if isinstance(cell := row.cells.get(key), str) and len(cell) > 1}
-            for cell in cells if 1 < len(cells) <= min(MOST_WORDS, len(table) - 1) else ():
+            cells = cells if 1 < len(cells) <= min(MOST_WORDS, len(table) - 1) else set()
+            for cell in (cell for cell in cells if cell in text):
                 for found in re.finditer(
                     rf"(?<![\d.,])(\d{{1,3}}) ?[^\W\d_a-zA-Z]?{re.escape(cell)}(?!\w*[a-z])", text
                 ):

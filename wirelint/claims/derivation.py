@@ -294,7 +294,7 @@ def unit_of_key(key: str) -> Unit | None:
     """Return the unit that a key names, cached for the rows of a list: `price_eur_kg` is in EUR, `last_7_days_mb` in MB."""
     words = name_words(key)
     parts = [word for before, word in zip(("", *words), words, strict=False) if not before.isdigit()]
-    if words[-1:] == ["ms"] and not _SPEEDS.isdisjoint(words):
+    if words[-1:] == ("ms",) and not _SPEEDS.isdisjoint(words):
         return unit_of("m/s")  # `gust_ms`
     if len(parts) > 1 and parts[-1] in _PERIODS and (unit := unit_of(parts[0])) is not None and len(parts[0]) > 1:
         return unit  # `minutes_week`
@@ -412,7 +412,7 @@ def _is_computed(value: Value, goal: float, step: float, known: Sequence[Datum])
 def _of_rates(unit: Unit, known: Sequence[Datum]) -> Iterator[float]:
     """Yield the amounts that rates lead to: 7.2 of `"yield_t_ha"` and 38.5 of `"area_ha"` to 277 t."""
     for rate in known:
-        words = [word for word in name_words(rate.column)[-3:] if word != "per"]
+        words = tuple(word for word in name_words(rate.column)[-3:] if word != "per")
         own = rate.value.unit
         if own is None or own.dimension != unit.dimension or len(words) < 2 or own is not unit_of(words[-2]):
             continue
@@ -507,8 +507,8 @@ def is_said(value: Value, shown: str, texts: Iterable[str]) -> bool:
     if digits is None:
         return False
     plain = digits[0].replace(",", "")
-    spelled = re.compile(rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])")
-    return any(spelled.search(_without_days(text)) for text in texts if plain in text or digits[0] in text)
+    spelled = rf"(?<![\d.])(?:{re.escape(digits[0])}|{re.escape(plain)})(?![\d])"
+    return any(re.search(spelled, _without_days(text)) for text in texts if plain in text or digits[0] in text)
 
 
 @remembered

@@ -73,7 +73,7 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
         return is_last_day(date, given.dates, turn.prose.masked[: date.start])
 
     # A distance from today, which the conversation need not give; the arguments of a call may have it as a date.
-    is_dated = any(next(dates(text), None) is not None for text in turn.sent)
+    is_dated = any(map(dates, turn.sent))
     relative = RELATIVE.search(turn.order) is not None and not is_dated
     return (
         _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS)
@@ -86,7 +86,7 @@ Moment = TypeVar("Moment", Date, Clock)
 
 
 def _displaced(
-    turn: Turn, kind: str, read: Callable[[str], Iterator[Moment]], follows: Callable[[Moment], bool], most: int
+    turn: Turn, kind: str, read: Callable[[str], tuple[Moment, ...]], follows: Callable[[Moment], bool], most: int
 ) -> Contradiction | None:
     """Return a date or a time that follows from none. `most`: the results have this many different ones at most."""
     prose = turn.prose
@@ -132,7 +132,9 @@ def _is_in(shown: str, texts: Sequence[str]) -> bool:
     return any(shown.strip(" .") in text for text in texts)
 
 
-def _is_only_one_left(told: Sequence[Moment], returned: Sequence[str], read: Callable[[str], Iterator[Moment]]) -> bool:
+def _is_only_one_left(
+    told: Sequence[Moment], returned: Sequence[str], read: Callable[[str], tuple[Moment, ...]]
+) -> bool:
     """Return True if a reply has all dates of some results but one, "from 4 to 29 August" of 4 and 22 August, or two or
     more of their times of day, and all but one.
     """
@@ -168,7 +170,7 @@ def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
     """Return the only unknown date of a reply if the only date of the results outside of lists is left out."""
     fields = [field for text in turn.returned for field in fields_of(object_of(text))]
     alone = [one for _, cell, is_alone in fields if is_alone and isinstance(cell, str) for one in dates(cell)]
-    stated = list(itertools.islice(dates(turn.prose.masked), _MOST_MOMENTS)) if len(alone) == 1 else []
+    stated = dates(turn.prose.masked)[:_MOST_MOMENTS] if len(alone) == 1 else ()
     unknown = [one for one in stated if not any(one.agrees(other) for other in given.dates)]
     if len(unknown) != 1 or any(alone[0].agrees(one) for one in stated):
         return None
@@ -254,7 +256,7 @@ def earlier_value(turn: Turn) -> Contradiction | None:
 
 def _tells(text: str, cell: str) -> bool:
     """Return True if a text has a cell, or the date that it is."""
-    day = next(dates(cell), None) if _ISO_DATE.fullmatch(cell) else None
+    day = next(iter(dates(cell)), None) if _ISO_DATE.fullmatch(cell) else None
     return holds(text, cell) or (day is not None and any(one.agrees(day) for one in dates(text)))
 
 

@@ -165,6 +165,9 @@ def acted_by_name(
     "Pushed to origin" has the verb of `git_push`, "the recall is set" the verb of the order and the noun of
     `create_recall`. `used`: the tools of the turn, of which none could do it.
     """
+    said = [act for act in claims(prose) if act.form == "said"]
+    if not said and not used:
+        return None
     words, called = last_words(request), {call.name for call in request.calls}
     if words.rstrip().endswith(("?", "？")) or asks_about_past(words) or _PHRASES["not_yet"].search(prose.masked):
         return None
@@ -172,8 +175,9 @@ def acted_by_name(
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
     idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
     own = frozenset[str]().union(*(_roots(told_by(other.tool)) for other in used))
-    said = (one for one in claims(prose) if one.form == "said" and (used or not _is_of_text(one, prose, words)))
     for act in itertools.chain(said, _acts_by_form(prose) if used else ()):
+        if not used and _is_of_text(act, prose, words):
+            continue
         if act.earlier or (act.kinds and act.kinds <= {"search", "read"}) or _is_by_itself(act, words):
             continue
         verb = _roots(act.verb) - returned

@@ -240,7 +240,7 @@ def _date_of_another(
     follows from nothing. `everywhere`: the dates of the conversation.
     """
     known = _dates_of(clause.row)
-    stated = list(dates(prose.text[clause.start : clause.end])) if known else []
+    stated = dates(prose.text[clause.start : clause.end]) if known else ()
     if not stated or everywhere.are_too_many:
         return None
     for date in dates(clause.text):
@@ -259,9 +259,7 @@ def _date_of_another(
         if computed or is_last_day(date, known, before):
             continue
         shown = clause.text[date.start : date.end]
-        own = next(
-            f"{key} = {cell}" for key, cell in clause.row.cells.items() if isinstance(cell, str) and any(dates(cell))
-        )
+        own = next(f"{key} = {cell}" for key, cell in clause.row.cells.items() if isinstance(cell, str) and dates(cell))
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{own}"
     return None
 
@@ -281,7 +279,7 @@ def _time_of_another(
 
     The clause has all times of the row but one, and another one in its place.
     """
-    own, told = times_of(clause.row), list(clocks(clause.text))
+    own, told = times_of(clause.row), clocks(clause.text)
     strange = [clock for clock in told if clock.possible.isdisjoint(own)]
     whole = _told_times(prose, clause)
     if home := next((row for row in table if len(whole) > 1 and times_of(row) == whole != own), None):
@@ -307,7 +305,7 @@ def _time_of_another(
 
 def _only_time_of_another(prose: Prose, clause: Clause, table: Sequence[Row], given: GivenDates) -> str | None:
     """Return why the only time of day in a clause is that of another row: "Mbeki is at 13:00", the time of Hargreaves."""
-    own, told = times_of(clause.row), list(clocks(clause.text))
+    own, told = times_of(clause.row), clocks(clause.text)
     if len(own) != 1 or len(told) != 1 or not told[0].possible.isdisjoint(own | given.minutes):
         return None
     if any(_PHRASES[key].search(clause.text) for key in ("relates", "negates")) or _DEADLINE.search(clause.text):
@@ -364,13 +362,15 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
 _FULL_NAME = re.compile(r"(?:[A-ZÀ-ÖØ-Þ][^\W\d_]+[ -]){1,3}[A-ZÀ-ÖØ-Þ][^\W\d_]+")
 """The name of a person, which no reply translates."""
 _PIECE = re.compile(r"[^,;，、]+")
-_OF_STATES = [[key] for key in (*STATE_KEYS, "state", "phase", "stage")]
+_OF_STATES = frozenset((key,) for key in (*STATE_KEYS, "state", "phase", "stage"))
 
 
 def _says(text: str, word: str, key: str) -> bool:
     """Return True if a text has a word as in a list, or a word or words behind "is" or the key: "rights cleared"."""
     if holds(text, f"{' '.join(name_words(key))} {word}"):
         return True
+    if word.lower() not in text.lower():
+        return False
     is_so = rf"(?i)\b(?:is|are|runs?|was|were|ist|sind|est|sont|está|están|è|sono) {re.escape(word)}(?!\w)"
     return lists(text, word) or re.search(is_so, text) is not None
 
@@ -421,12 +421,7 @@ def _weekday_of_another(prose: Prose, clause: Clause, table: Sequence[Row]) -> s
     names, pattern = weekdays()
     told = {names[day.casefold()] for day in pattern.findall(clause.text)}
     own = _weekdays_of(clause.row) if len(told) == 1 else set()
-    if (
-        not own
-        or own & told
-        or any(dates(prose.text[clause.start : clause.end]))
-        or _PHRASES["relates"].search(clause.text)
-    ):
+    if not own or own & told or dates(prose.text[clause.start : clause.end]) or _PHRASES["relates"].search(clause.text):
         return None
     other = next((row for row in table if _weekdays_of(row) == told), None)
     return f"the day is that of {other.place}, not of {clause.row.place}" if other is not None else None

@@ -521,6 +521,8 @@ def holds(text: str, word: str) -> bool:
 
 def lists(text: str, word: str) -> bool:
     """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
+    if word.lower() not in text.lower():
+        return False
     return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
 
 

@@ -71,7 +71,7 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
 def states_of(key: str, cell: Json) -> set[_State]:
     """Return the states that a cell means: `"status": "REFUSED"`, `"pets_allowed": false`, `"delay_min": 17`."""
     if isinstance(cell, bool):
-        names = name_words(key) or [""]
+        names = name_words(key) or ("",)
         found = {state for word in names for state in states().get(word, ())} if names[0] not in _SETTINGS else set()
         return {(pair, side if cell else 1 - side) for pair, side in found}
     if isinstance(cell, (int, float)):
@@ -261,7 +261,7 @@ def _is_plain_flag(key: str, cell: Json, turn: Turn, told: str) -> bool:
     own = (pattern_of(state) for state in states_of(key, cell))
     if not isinstance(cell, bool) or any(one.search(turn.prose.text) for one in own):
         return False
-    return not any(sign in told for sign in _PARTING) and next(dates(told), None) is None
+    return not any(sign in told for sign in _PARTING) and not dates(told)
 
 
 def object_of(text: str) -> Json:

@@ -8,7 +8,7 @@ alone is specific.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -102,14 +102,14 @@ _ONE_OF = re.compile(r"[^\W\d_]+ of\b")
 """A description that begins with a noun: `Text of a motion`."""
 
 
-def name_words(name: str) -> list[str]:
-    """Return the words of a tool's name, however it joins them."""
-    return [
-        word for word in _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower().split("_") if word
-    ]
+@lru_cache(maxsize=4096)
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the words of the name of a tool or a key, however it joins them."""
+    joined = _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower()
+    return tuple(word for word in joined.split("_") if word)
 
 
-def _is_source(parts: list[str], sentence: str) -> bool:
+def _is_source(parts: Sequence[str], sentence: str) -> bool:
     """Return True if a tool without a known verb is named after what it returns: `order_status`, "Stock of an article"."""
     if _PHRASES["imperative"].match(sentence):
         return False
@@ -133,7 +133,7 @@ def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
     return kinds
 
 
-def _kinds_elsewhere(parts: list[str], sentence: str) -> set[Kind]:
+def _kinds_elsewhere(parts: Sequence[str], sentence: str) -> set[Kind]:
     """Return the kinds of a tool that is named or described in another language than English: `crear_pedido`."""
     said = {bare(word) for word in (*parts[:2], *re.findall(r"[^\W\d_]+", sentence.lower())[:2])}
     spelled = (word if word in _ELSEWHERE else word.removesuffix("t") for word in said)

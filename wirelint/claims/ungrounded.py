@@ -180,7 +180,7 @@ _MATERIAL = 40
 
 def _asks_about_day(words: str) -> bool:
     """Return True if a question is about a date or a day near today: "How much did we feed in yesterday?"."""
-    near = _RELATIVE_DAYS.search(words) is not None or next(dates(words), None) is not None
+    near = _RELATIVE_DAYS.search(words) is not None or bool(dates(words))
     return near and ("?" in words or "？" in words)
 
 

@@ -357,9 +357,13 @@ def weekdays() -> tuple[dict[str, int], re.Pattern[str]]:
     return names, re.compile(rf"(?<!\w)(?:{spaced})(?!\w)|{unspaced}", re.IGNORECASE)
 
 
-def dates(text: str) -> Iterator[Date]:
-    """Yield the dates of a text, in order; two for `03/04/2025`. Of a long text those of its beginning."""
-    text = text[:LONGEST]
+@remembered
+def dates(text: str) -> tuple[Date, ...]:
+    """Return the dates of a text, in order; two for `03/04/2025`. Of a long text those of its beginning."""
+    return tuple(_read_dates(text[:LONGEST]))
+
+
+def _read_dates(text: str) -> Iterator[Date]:
     if _MAY_BE_DATED.search(text) is None and _MAY_BE_NAMED.search(text) is None:
         return
     pattern, months = _dated()
@@ -432,9 +436,13 @@ class Clock(NamedTuple):
 _HALF_DAY = 12 * 60
 
 
-def clocks(text: str) -> Iterator[Clock]:
-    """Yield the times of day of a text, in order: `14:05`, `2:05 pm`, and that of `2025-05-01T14:05:00`."""
-    text = text[:LONGEST]
+@remembered
+def clocks(text: str) -> tuple[Clock, ...]:
+    """Return the times of day of a text, in order: `14:05`, `2:05 pm`, and that of `2025-05-01T14:05:00`."""
+    return tuple(_read_clocks(text[:LONGEST]))
+
+
+def _read_clocks(text: str) -> Iterator[Clock]:
     for match in _MINUTES.finditer(text):
         hour = _HOUR.search(text, max(match.start() - 2, 0), match.start())
         if (

@@ -186,14 +186,19 @@ def _in_letters(letter: str, found: re.Match[str]) -> str:
 def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
-        before = masked[max(start, found.start() - 8) : found.start()] if found[0] == "." else ""
-        if before and (_PHRASES["abbreviated"].search(before) or _is_short(before, masked, found.end())):
-            continue
-        number = _ORDINAL.search(masked, max(start, found.start() - _LONGEST_NUMBER), found.start())
-        if found[0] == "." and number is not None and _goes_on(masked, found.end()):
+        if found[0] == "." and _is_inside(masked, start, found.start()):
             continue
         start = found.end()
         yield start
+
+
+def _is_inside(masked: str, start: int, stop: int) -> bool:
+    """Return True for a full stop at `stop` that ends no sentence: of an abbreviation, an initial or an ordinal."""
+    before = masked[max(start, stop - 8) : stop]
+    if _PHRASES["abbreviated"].search(before) or _is_short(before, masked, stop + 1):
+        return True
+    number = _ORDINAL.search(masked, max(start, stop - _LONGEST_NUMBER), stop)
+    return number is not None and _goes_on(masked, stop + 1)
 
 
 def _is_short(before: str, masked: str, end: int) -> bool:
