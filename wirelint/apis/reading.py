@@ -54,7 +54,8 @@ def compact(value: Json) -> str:
 def result_text(content: Json) -> str:
     """Return the text of a tool's result: a text, or a list of texts, of JSON (Converse) and of documents.
 
-    Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects.
+    Cohere sends documents: `[{"document":{"data":"18 °C"}}]`, text or objects. A search for tools returns their names
+    (Anthropic): `[{"type":"tool_reference","tool_name":"get_rate"}]`.
     """
     if isinstance(content, str):
         return content
@@ -63,7 +64,11 @@ def result_text(content: Json) -> str:
     lines: list[str] = []
     for _, part in mappings(content):
         document = part.get("document")
-        data = part.get("text", part.get("json")) if document is None else mapping(document).get("data", document)
+        data = (
+            part.get("text", part.get("json", part.get("tool_name")))
+            if document is None
+            else mapping(document).get("data", document)
+        )
         if data is not None:
             lines.append(data if isinstance(data, str) else compact(data))
     return "\n".join(lines)

@@ -91,19 +91,32 @@ def last_words(request: Request) -> str:
 def anything_ran(request: Request) -> bool:
     """Return True if any call, result or hosted tool is in the turn, in an API field or, in text protocols, as text.
 
-    True also if the server holds a part of the turn, which is then unknown.
+    True also if the server holds a part of the turn, which is then unknown. A search for tools does not count: its result
+    names declared tools and gives nothing else.
     """
     if request.hosted or not request.tools_known or not request.shows_turn:
         return True
-    kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
+    results = [result for message in request.turn for result in message.results]
+    searches = {result.call_id for result in results if result.call_id and _names_tools(result, request)}
     for message in request.turn:
         for part in message.parts:
-            if isinstance(part, kinds):
+            if isinstance(part, (HostedCall, HostedResult)):
+                return True
+            if isinstance(part, (ToolCall, ToolResult)) and _id_of(part) not in searches:
                 return True
     for message in reversed(request.messages):
-        if message.role in ("user", "tool"):
+        if message.role in ("user", "tool") and not any(result.call_id in searches for result in message.results):
             return message.role == "tool" or _is_result(message.text)
     return False
+
+
+def _names_tools(result: ToolResult, request: Request) -> bool:
+    """Return True if a result holds the names of declared tools and nothing else."""
+    return bool(result.text) and {tool.name for tool in request.tools}.issuperset(result.text.split())
+
+
+def _id_of(part: ToolCall | ToolResult) -> str | None:
+    return part.id if isinstance(part, ToolCall) else part.call_id
 
 
 def _is_result(text: str) -> bool:

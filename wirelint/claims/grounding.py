@@ -642,6 +642,12 @@ class Given:
             for value in own
         )
 
+    def has_bound(self, sentence: Sentence) -> bool:
+        """Return True if a sentence has a bound with a unit that the conversation does not give: "up to 30 days"."""
+        found = (value for value in values(self._prose.masked) if sentence.start <= value.start < sentence.end)
+        bounds = (value for value in found if value.unit is not None and is_bound(value, self._prose.masked))
+        return any(not self._follows(value) for value in bounds)
+
     def repeats_value(self, sentence: Sentence) -> bool:
         return any(one.value not in self._new for one in self._stated if one.sentence == sentence)
 

@@ -64,7 +64,8 @@ def ungrounded(prose: Prose, request: Request, able: Sequence[Ability]) -> tuple
         return None
     # Last, because reading the whole order is slow.
     writes = asks_for_text(words) or _PHRASES["writes"].search(words)
-    return None if writes and not _PHRASES["use_tools"].search(words) else found
+    needs_tool = _PHRASES["use_tools"].search(words) or _tool_of_past(words, able) is not None
+    return None if writes and not needs_tool else found
 
 
 def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], words: str) -> tuple[Sentence, Tool] | None:
@@ -77,7 +78,7 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
         return None  # "350 °F is about 177 °C": the model converts what the user gives
     if scaled_values(stated(prose), [as_datum(value) for value in measures]):
         return None  # "510 g of flour and 127.5 g of butter", of the user's recipe for fewer people
-    if (ordered := _ordered_tool(words, able)) is not None:
+    if (ordered := _ordered_tool(words, able) or _tool_of_past(words, able)) is not None:
         facts = list(statements(prose))
         news = [sentence for sentence in facts if given.has_news(sentence)]
         told = [sentence for sentence in facts if given.new_words(sentence)]
@@ -94,15 +95,16 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     things = [*_numbered(words, request), *(_LABEL.findall(words) if at_once else ())]
     things += [word for word in _sent_before(request) if word in words]
     shown = prose.text.casefold()
-    one_thing = any(number.casefold() in shown for number in things)
-    needs_tool = one_thing or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
+    told_of = [thing.casefold() for thing in things if thing.casefold() in shown]
+    needs_tool = bool(told_of) or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in statements(prose) if finders else ():
         if sentence.masked.startswith("|") and not any(map(str.isdigit, sentence.masked)):
             continue  # the heading of a table
         if _TIME_ZONE.search(sentence.masked):
             continue  # which a model knows
         found = _finder_for(sentence, finders, given, asked_for, at_once)
-        if found is None and needs_tool and given.has_measure(sentence):
+        of_thing = any(thing in sentence.masked.casefold() for thing in told_of)
+        if found is None and ((needs_tool and given.has_measure(sentence)) or (of_thing and given.has_bound(sentence))):
             found = finders[0]
         if found is not None and not _defines(sentence):
             return sentence, found.tool
@@ -222,3 +224,17 @@ def _ordered_tool(words: str, able: Sequence[Ability]) -> Tool | None:
     if "?" in words or len(words) > _LONGEST_NAMING:
         return None
     return next((one.tool for one in able if names(one.tool, words)), None)
+
+
+def _tool_of_past(words: str, able: Sequence[Ability]) -> Tool | None:
+    """Return a tool that reads, whose whole name is in a short order about the past: `analyze_data` of "analyze the sales
+    data from last quarter".
+    """
+    if len(words) > _LONGEST_NAMING or _PAST.search(words) is None:
+        return None
+    said = words_in(words)
+    finders = (one.tool for one in able if not one.kinds or one.kinds & {"search", "read"})
+    return next((tool for tool in finders if len(own := name_words(tool.name)) > 1 and said.issuperset(own)), None)
+
+
+_PAST = lexicon.compiled(lexicon.load("dates")["past"])
