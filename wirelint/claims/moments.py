@@ -13,6 +13,7 @@ from wirelint.claims.derivation import (
     MOST_DATA,
     GivenDates,
     data,
+    days_apart,
     derived_from,
     equals,
     follows_from_clocks,
@@ -79,7 +80,32 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
         _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS)
         or _displaced(turn, "date", dates, follows, _FEW_DATES)
         or (None if relative or given.are_too_many else _in_place_of_only(turn, given))
+        or (None if given.are_too_many else _slipped_day(turn, given))
     )
+
+
+def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
+    """Return a date in the place of one that is left out, with another ten in its day: 8 November of 2026-11-18."""
+    told = dates(turn.prose.masked)[:_MOST_MOMENTS]
+    left = [one for text in turn.returned for one in dates(text) if not any(other.agrees(one) for other in told)]
+    for date in told if left else ():
+        if any(date.agrees(one) for one in given.dates):
+            continue
+        alike = [one for one in left if one.month == date.month and 0 in {date.year, one.year, date.year - one.year}]
+        slipped = next((one for one in alike if abs(one.day - date.day) in _TENS), None)
+        sentence = next((one for one in statements(turn.prose) if one.start <= date.start < one.end), None)
+        if slipped is None or sentence is None or is_last_day(date, given.dates, turn.prose.masked[: date.start]):
+            continue
+        apart = {days_apart(date, one) or 0 for one in given.dates}
+        if not any(days % 7 == 0 or not {days - 1, days, days + 1}.isdisjoint(given.spans.counts) for days in apart):
+            shown = turn.prose.text[date.start : date.end]
+            other = f"{slipped.year}-{slipped.month:02}-{slipped.day:02}"
+            against = f"the date {shown!r} is in no result, and {other} is left out"
+            return Contradiction(*sentence.span, against)
+    return None
+
+
+_TENS = (10, 20)
 
 
 Moment = TypeVar("Moment", Date, Clock)

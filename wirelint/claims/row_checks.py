@@ -60,7 +60,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
-                or out_of_bounds(turn, table, parts)
+                or out_of_bounds(turn, text, table, parts)
                 or wrong_clause(turn, text, table, clauses)
             )
             if found is not None:

@@ -158,7 +158,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     every = Counter(word for text in texts for word in {*NAME_WORD.findall(text), *_CODE_WORD.findall(text)})
     every_file = Counter(str(one.get(key)).rpartition("/")[2] for key in naming for one in objects)
     rows = []
-    numbered = _by_number(objects) or [()] * len(objects)
+    numbered = _by_number(objects, places[0].rpartition("/")[0].rpartition("/")[2]) or [()] * len(objects)
     for one, own, place, number in zip(objects, words, places, numbered, strict=True):
         names = [*number, *(str(_name(key, one[key])) for key in naming if not _is_placeholder(one[key]))]
         names += [
@@ -181,13 +181,17 @@ def _is_total(objects: Sequence[Mapping[str, Json]]) -> bool:
     return _PHRASES["total_row"].match(str(next(iter(objects[-1].values()), ""))) is not None
 
 
-def _by_number(objects: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:
-    """Return the name of each row by the number in the first column, `line 3` of `"line": 3`; nothing if two are equal."""
+def _by_number(objects: Sequence[Mapping[str, Json]], of: str) -> list[tuple[str, ...]]:
+    """Return the names of each row by the number in the first column; nothing if two are equal.
+
+    `line 3` of `"line": 3`, and `amendment 3` of `"no": 3` in a list with the key `of`, `amendments`.
+    """
     key = next(iter(objects[0]), "")
     cells = [one.get(key) for one in objects]
     numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
     named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
-    return [(f"{name_words(key)[-1]} {number}",) for number in numbers] if named else []
+    words = [name_words(key)[-1], *(word[:-1] for word in name_words(of)[-1:] if word.endswith("s"))] if named else []
+    return [tuple(f"{word} {number}" for word in words) for number in numbers] if named else []
 
 
 def without_states(table: Sequence[Row]) -> list[Row]:

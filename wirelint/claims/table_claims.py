@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import statements
 from wirelint.claims.rows import Named, Row
-from wirelint.claims.states import pattern_of
+from wirelint.claims.states import object_of, pattern_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.model import Json
 
@@ -17,9 +17,13 @@ _PHRASES = lexicon.Phrases("table_claims")
 _OF_GROUNDING = lexicon.Phrases("grounding")
 
 
-def out_of_bounds(turn: Turn, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
-    """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds."""
-    outside = {row.place: why for row in table if (why := _outside(row)) is not None}
+def out_of_bounds(turn: Turn, text: str, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
+    """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds.
+
+    Rows without bounds have those of the object around them: `{"lower": 2, "upper": 3, "samples": [{"value": 3.1}]}`.
+    """
+    around = document if isinstance(document := object_of(text), dict) else {}
+    outside = {row.place: why for row in table if (why := _outside(row.cells, around)) is not None}
     others = (one.masked for one in turn.sentences if _OF_GROUNDING["negates"].search(one.masked) is None)
     told = outside and any(map(_PHRASES["out_of_range"].search, others))
     for sentence in statements(turn.prose) if outside else ():
@@ -48,35 +52,37 @@ _ANSWER = re.compile(r"(?i)\W*(?:no|nein|non|nee|não|nie|hayır|нет|いい�
 """The "no" that answers "anything abnormal?"."""
 
 
-def _outside(row: Row) -> str | None:
-    """Return how the value of a row is outside the bounds that the row itself gives."""
-    for key, cell in row.cells.items():
+def _outside(row: Mapping[str, Json], around: Mapping[str, Json]) -> str | None:
+    """Return how the value of a row is outside the bounds that the row itself gives, or the object around it."""
+    for key, cell in row.items():
         words, ends = name_words(key), _ends(cell)
         if len(ends) == len(words) == 2 and words[1] in _BOUNDS["range"]:  # `humidity_pct` and `humidity_range`
-            for other, number in row.cells.items():
+            for other, number in row.items():
                 same = other != key and name_words(other)[:1] == words[:1] and type(number) in (int, float)
                 if same and not ends[0] <= float(str(number)) <= ends[1]:
                     return f"{other} = {number} is not in {key}"
     low, high = (next(_bound(row, end), None) for end in ("low", "high"))
+    if low is None and high is None:
+        low, high = (next(_bound(around, end), None) for end in ("low", "high"))
     value = next(_bound(row, "value"), next(_only_other(row), None))
     if value is not None and high is not None and value > high:
         return f"{value:g} is above {high:g}"
     return f"{value:g} is below {low:g}" if value is not None and low is not None and value < low else None
 
 
-def _only_other(row: Row) -> Iterator[float]:
+def _only_other(row: Mapping[str, Json]) -> Iterator[float]:
     """Yield the only number of a row with the unit of its bounds: `"moisture_pct": 19` beside `min_pct` and `max_pct`."""
-    keys = {key: name_words(key) for key, cell in row.cells.items() if type(cell) in (int, float)}
+    keys = {key: name_words(key) for key, cell in row.items() if type(cell) in (int, float)}
     ends = [key for key, words in keys.items() if len(words) > 1 and words[0] in _BOUNDS["low"] | _BOUNDS["high"]]
     units = {keys[key][-1] for key in ends}
     other = [key for key, words in keys.items() if words[-1] in units and key not in ends]
     if len(ends) == 2 and len(units) == len(other) == 1:
-        yield float(str(row.cells[other[0]]))
+        yield float(str(row[other[0]]))
 
 
-def _bound(row: Row, end: str) -> Iterator[float]:
+def _bound(row: Mapping[str, Json], end: str) -> Iterator[float]:
     """Yield the numbers of a row that are its value or one end of its range: `"low": 3.5`, `"ref": "3.5-5.1"`."""
-    for key, cell in row.cells.items():
+    for key, cell in row.items():
         words = frozenset(name_words(key.replace(" ", "_")))
         ends = _ends(cell) if words & _BOUNDS["range"] else []
         if len(ends) == 2 and end != "value":

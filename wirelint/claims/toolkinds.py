@@ -150,15 +150,20 @@ def _kinds_of(word: str) -> frozenset[Kind]:
 
 
 def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
-    """Return the topics of an action's object: those of its nouns, and `file` and `web` for paths and addresses."""
+    """Return the topics of an action's object: those of its nouns, and of paths and addresses."""
     topics = set(topics_of(_PHRASES["code"].sub(" ", text)))
     if verb in VERB_TOPICS:
         topics.add(VERB_TOPICS[verb])
     if URL.search(text):
         topics.add("web")
+    if _MAILBOX.search(text):
+        topics.add("mail")
     if PATH.search(URL.sub(" ", text)):
         topics.add("file")
     return frozenset(topics)
+
+
+_MAILBOX = re.compile(r"\w@\w")
 
 
 def does(able: Ability, kinds: frozenset[Kind]) -> bool:

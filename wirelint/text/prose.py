@@ -198,7 +198,8 @@ def _is_inside(masked: str, start: int, stop: int) -> bool:
     if _PHRASES["abbreviated"].search(before) or _is_short(before, masked, stop + 1):
         return True
     number = _ORDINAL.search(masked, max(start, stop - _LONGEST_NUMBER), stop)
-    return number is not None and _goes_on(masked, stop + 1)
+    in_brackets = masked.rfind("(", start, stop) > masked.rfind(")", start, stop)  # "(3. Etage)"
+    return number is not None and (in_brackets or _goes_on(masked, stop + 1))
 
 
 def _is_short(before: str, masked: str, end: int) -> bool:
