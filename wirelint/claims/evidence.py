@@ -97,7 +97,8 @@ def anything_ran(request: Request) -> bool:
     if request.hosted or not request.tools_known or not request.shows_turn:
         return True
     results = [result for message in request.turn for result in message.results]
-    searches = {result.call_id for result in results if result.call_id and _names_tools(result, request)}
+    names = {tool.name for tool in request.tools}
+    searches = {result.call_id for result in results if result.call_id and _names_tools(result, names)}
     for message in request.turn:
         for part in message.parts:
             if isinstance(part, (HostedCall, HostedResult)):
@@ -110,9 +111,10 @@ def anything_ran(request: Request) -> bool:
     return False
 
 
-def _names_tools(result: ToolResult, request: Request) -> bool:
-    """Return True if a result holds the names of declared tools and nothing else."""
-    return bool(result.text) and {tool.name for tool in request.tools}.issuperset(result.text.split())
+def _names_tools(result: ToolResult, names: set[str]) -> bool:
+    """Return True if a result holds some of these names of tools and nothing else."""
+    words = result.text.split(maxsplit=len(names))
+    return bool(words) and names.issuperset(words)
 
 
 def _id_of(part: ToolCall | ToolResult) -> str | None:

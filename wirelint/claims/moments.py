@@ -106,6 +106,7 @@ def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
 
 
 _TENS = (10, 20)
+"""Days between two dates of a month that have the same second digit."""
 
 
 Moment = TypeVar("Moment", Date, Clock)

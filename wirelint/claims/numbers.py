@@ -65,8 +65,8 @@ def wrong_currency(turn: Turn) -> Contradiction | None:
     told = [one for one in values(turn.prose.masked) if one.unit is not None and one.unit.dimension in MONEY]
     named: dict[float, set[str]] = {}
     for text in turn.returned if told else ():
-        rows: Json = [dict(row.cells) for table in tables(text) for row in table]
-        for amount, currency in _with_currency(object_of(text) or rows, "", 0):
+        document = object_of(text) or [dict(row.cells) for table in tables(text) for row in table]
+        for amount, currency in _with_currency(document, "", 0):
             named.setdefault(amount, set()).add(currency)
     for value in told:
         known = set[str]().union(*(named.get(one, ()) for one in value.readings))

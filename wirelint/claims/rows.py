@@ -181,16 +181,18 @@ def _is_total(objects: Sequence[Mapping[str, Json]]) -> bool:
     return _PHRASES["total_row"].match(str(next(iter(objects[-1].values()), ""))) is not None
 
 
-def _by_number(objects: Sequence[Mapping[str, Json]], of: str) -> list[tuple[str, ...]]:
+def _by_number(objects: Sequence[Mapping[str, Json]], list_key: str) -> list[tuple[str, ...]]:
     """Return the names of each row by the number in the first column; nothing if two are equal.
 
-    `line 3` of `"line": 3`, and `amendment 3` of `"no": 3` in a list with the key `of`, `amendments`.
+    `line 3` of `"line": 3`, and `amendment 3` of `"no": 3` in a list with the key `amendments`.
     """
     key = next(iter(objects[0]), "")
     cells = [one.get(key) for one in objects]
     numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
     named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
-    words = [name_words(key)[-1], *(word[:-1] for word in name_words(of)[-1:] if word.endswith("s"))] if named else []
+    words = (
+        [name_words(key)[-1], *(word[:-1] for word in name_words(list_key)[-1:] if word.endswith("s"))] if named else []
+    )
     return [tuple(f"{word} {number}" for word in words) for number in numbers] if named else []
 
 

@@ -95,15 +95,15 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
     things = [*_numbered(words, request), *(_LABEL.findall(words) if at_once else ())]
     things += [word for word in _sent_before(request) if word in words]
     shown = prose.text.casefold()
-    told_of = [thing.casefold() for thing in things if thing.casefold() in shown]
-    needs_tool = bool(told_of) or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
+    told_things = [thing.casefold() for thing in things if thing.casefold() in shown]
+    needs_tool = bool(told_things) or _PHRASES["at_present"].search(words) is not None or _asks_about_day(words)
     for sentence in statements(prose) if finders else ():
         if sentence.masked.startswith("|") and not any(map(str.isdigit, sentence.masked)):
             continue  # the heading of a table
         if _TIME_ZONE.search(sentence.masked):
             continue  # which a model knows
         found = _finder_for(sentence, finders, given, asked_for, at_once)
-        of_thing = any(thing in sentence.masked.casefold() for thing in told_of)
+        of_thing = any(thing in sentence.masked.casefold() for thing in told_things)
         if found is None and ((needs_tool and given.has_measure(sentence)) or (of_thing and given.has_bound(sentence))):
             found = finders[0]
         if found is not None and not _defines(sentence):

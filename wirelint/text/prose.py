@@ -198,8 +198,7 @@ def _is_inside(masked: str, start: int, stop: int) -> bool:
     if _PHRASES["abbreviated"].search(before) or _is_short(before, masked, stop + 1):
         return True
     number = _ORDINAL.search(masked, max(start, stop - _LONGEST_NUMBER), stop)
-    in_brackets = masked.rfind("(", start, stop) > masked.rfind(")", start, stop)  # "(3. Etage)"
-    return number is not None and (in_brackets or _goes_on(masked, stop + 1))
+    return number is not None and (_is_in_brackets(masked, start, stop) or _goes_on(masked, stop + 1))
 
 
 def _is_short(before: str, masked: str, end: int) -> bool:
@@ -210,6 +209,13 @@ def _is_short(before: str, masked: str, end: int) -> bool:
     return bool(_SHORT.search(before) if word[1].islower() else _INITIAL.search(before) and len(word[1]) > _SHORT_START)
 
 
+def _is_in_brackets(masked: str, start: int, stop: int) -> bool:
+    """Return True for an ordinal in brackets: "(3. Etage)"."""
+    start = max(start, stop - _LONGEST_BRACKETS)
+    return masked.rfind("(", start, stop) > masked.rfind(")", start, stop)
+
+
+_LONGEST_BRACKETS = 80
 _INITIAL = re.compile(r"(?:\A|[\s(.])[A-ZÀ-ÖØ-ÞА-Я]\Z")
 _SHORT = re.compile(r"(?<![\w-])[^\W\d_]{1,3}\Z")
 _SHORT_START = 3
