@@ -95,7 +95,7 @@ def hidden_failure(turn: Turn) -> Contradiction | None:
         fact, grade = one.fact, () if one.looks else SURE
         if denial is not None and one.is_counted:
             return Contradiction(*denial.span, f"the result has {one.words}: {fact.shown}", *grade)
-        if one.looks and not good:
+        if one.looks and not good and not fact.outcome.error:
             continue  # the record of a thing in a bad state, which any words may tell
         if _may_be_told(one, turn, texts):
             continue

@@ -27,7 +27,7 @@ from wirelint.claims.grounding import particulars, statements
 from wirelint.claims.rows import holds
 from wirelint.claims.states import fields_of, object_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, weekdays, without_moments
+from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values, weekdays, without_moments
 from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -63,7 +63,9 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
 
     @functools.cache
     def minutes() -> frozenset[float]:
-        return minutes_given(turn.told, turn.results)
+        durations = (one for one in values(turn.prose.masked) if one.unit is not None and one.unit.dimension == "time")
+        own = (next(one.amounts()) / 60 for one in durations)  # "16 more minutes, so at 18:20"
+        return minutes_given(turn.told, turn.results) | frozenset(own)
 
     def is_given(clock: Clock) -> bool:
         return follows_from_clocks(clock, known, minutes(), zones=given.spans.zones)

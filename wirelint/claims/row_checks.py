@@ -29,7 +29,7 @@ from wirelint.claims.rows import (
     with_other_names,
     without_states,
 )
-from wirelint.claims.states import FAILURE, SUCCESS, opposite_state, pattern_of, states, states_of
+from wirelint.claims.states import FAILURE, SUCCESS, object_of, opposite_state, pattern_of, states, states_of
 from wirelint.claims.table_claims import out_of_bounds
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, NUMERALS, whole_numbers, without_moments
@@ -48,6 +48,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
     for (text, _), table in zip(every, with_other_names([table for _, table in every]), strict=True):
         of_text.setdefault(text, []).append(without_states(table) if text in turn.outdated else table)
     for text in dict.fromkeys(good):
+        around = object_of(text) if text in of_text else None
         for table in of_text.get(text, ()):
             parts = named_rows(prose, table) or named_rows(prose, by_clock(table)) or rows_by_date(prose, table)
             if not (parts or table[0].names):
@@ -60,7 +61,7 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
-                or out_of_bounds(turn, text, table, parts)
+                or out_of_bounds(turn, around, table, parts)
                 or wrong_clause(turn, text, table, clauses)
             )
             if found is not None:

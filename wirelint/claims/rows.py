@@ -190,10 +190,13 @@ def _by_number(objects: Sequence[Mapping[str, Json]], list_key: str) -> list[tup
     cells = [one.get(key) for one in objects]
     numbers = [cell for cell in cells if type(cell) is int and 0 <= cell < LARGE]
     named = len(numbers) == len(cells) == len(set(numbers)) and name_words(key)
-    words = (
-        [name_words(key)[-1], *(word[:-1] for word in name_words(list_key)[-1:] if word.endswith("s"))] if named else []
-    )
+    things = [word[:-1] for word in name_words(list_key)[-1:] if word.endswith("s") and word not in _PLACES]
+    words = [name_words(key)[-1], *things] if named else []
     return [tuple(f"{word} {number}" for word in words) for number in numbers] if named else []
+
+
+_PLACES = frozenset(("rows", "items", "results", "entries", "records", "lines", "hits"))
+"""Keys of lists whose "item 3" is the third one, and not the one with this number."""
 
 
 def without_states(table: Sequence[Row]) -> list[Row]:

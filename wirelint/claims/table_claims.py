@@ -9,7 +9,7 @@ from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import statements
 from wirelint.claims.rows import Named, Row
-from wirelint.claims.states import object_of, pattern_of
+from wirelint.claims.states import pattern_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.model import Json
 
@@ -17,13 +17,13 @@ _PHRASES = lexicon.Phrases("table_claims")
 _OF_GROUNDING = lexicon.Phrases("grounding")
 
 
-def out_of_bounds(turn: Turn, text: str, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
+def out_of_bounds(turn: Turn, around: Json, table: Sequence[Row], parts: Sequence[Named]) -> Contradiction | None:
     """Return "all values are in range" or "potassium is normal" if the value of a row is outside its own bounds.
 
-    Rows without bounds have those of the object around them: `{"lower": 2, "upper": 3, "samples": [{"value": 3.1}]}`.
+    Rows without bounds have those of `around`, the document: `{"lower": 2, "upper": 3, "samples": [{"value": 3.1}]}`.
     """
-    around = document if isinstance(document := object_of(text), dict) else {}
-    outside = {row.place: why for row in table if (why := _outside(row.cells, around)) is not None}
+    bounds = around if isinstance(around, dict) else {}
+    outside = {row.place: why for row in table if (why := _outside(row.cells, bounds)) is not None}
     others = (one.masked for one in turn.sentences if _OF_GROUNDING["negates"].search(one.masked) is None)
     told = outside and any(map(_PHRASES["out_of_range"].search, others))
     for sentence in statements(turn.prose) if outside else ():
