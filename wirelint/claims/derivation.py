@@ -485,7 +485,8 @@ def is_of_kind(value: Value, datum: Value) -> bool:
 def simple_ratio(value: Value, datum: Value, largest: int) -> Fraction | None:
     """Return the first number divided by the second if that is a simple fraction: 3/2 for six people instead of four.
 
-    Both numbers have units of one kind, or the second has none. The first may be rounded.
+    Return None if their units are of two kinds. A second number without a unit has that of the first. The first may be
+    rounded.
     `largest`: no simple fraction has a larger denominator.
     """
     datum = datum if datum.unit is not None else datum._replace(unit=value.unit)

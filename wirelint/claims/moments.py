@@ -93,23 +93,22 @@ def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
     for date in told if left else ():
         if any(date.agrees(one) for one in given.dates):
             continue
-        alike = [one for one in left if one.month == date.month and 0 in {date.year, one.year, date.year - one.year}]
-        slipped = next((one for one in alike if abs(one.day - date.day) in _TENS), None)
+        alike = (one for one in left if abs(one.day - date.day) in _TENS and _is_other_day(date, {one.given}))
+        slipped = next(alike, None)
         sentence = next((one for one in statements(turn.prose) if one.start <= date.start < one.end), None)
         if slipped is None or sentence is None or is_last_day(date, given.dates, turn.prose.masked[: date.start]):
             continue
         apart = {days_apart(date, one) or 0 for one in given.dates}
         if not any(days % 7 == 0 or not {days - 1, days, days + 1}.isdisjoint(given.spans.counts) for days in apart):
             shown = turn.prose.text[date.start : date.end]
-            other = f"{slipped.year}-{slipped.month:02}-{slipped.day:02}"
+            other = "-".join(f"{part:02}" for part in slipped.given if part)
             against = f"the date {shown!r} is in no result, and {other} is left out"
             return Contradiction(*sentence.span, against)
     return None
 
 
 _TENS = (10, 20)
-"""Days between two dates of a month that have the same second digit."""
-
+"""Days between two dates of a month that have the same second digit; but for the 1st and the 31st, its ends."""
 
 Moment = TypeVar("Moment", Date, Clock)
 

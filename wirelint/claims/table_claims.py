@@ -22,7 +22,7 @@ def out_of_bounds(turn: Turn, around: Json, table: Sequence[Row], parts: Sequenc
 
     Rows without bounds have those of `around`, the document: `{"lower": 2, "upper": 3, "samples": [{"value": 3.1}]}`.
     """
-    bounds = around if isinstance(around, dict) else {}
+    bounds = _low_and_high(around if isinstance(around, dict) else {})
     outside = {row.place: why for row in table if (why := _outside(row.cells, bounds)) is not None}
     others = (one.masked for one in turn.sentences if _OF_GROUNDING["negates"].search(one.masked) is None)
     told = outside and any(map(_PHRASES["out_of_range"].search, others))
@@ -52,8 +52,15 @@ _ANSWER = re.compile(r"(?i)\W*(?:no|nein|non|nee|não|nie|hayır|нет|いい�
 """The "no" that answers "anything abnormal?"."""
 
 
-def _outside(row: Mapping[str, Json], around: Mapping[str, Json]) -> str | None:
-    """Return how the value of a row is outside the bounds that the row itself gives, or the object around it."""
+_Bounds = tuple[float | None, float | None]
+
+
+def _low_and_high(row: Mapping[str, Json]) -> _Bounds:
+    return next(_bound(row, "low"), None), next(_bound(row, "high"), None)
+
+
+def _outside(row: Mapping[str, Json], around: _Bounds) -> str | None:
+    """Return how the value of a row is outside its own bounds or, if it has none, those around it."""
     for key, cell in row.items():
         words, ends = name_words(key), _ends(cell)
         if len(ends) == len(words) == 2 and words[1] in _BOUNDS["range"]:  # `humidity_pct` and `humidity_range`
@@ -61,9 +68,8 @@ def _outside(row: Mapping[str, Json], around: Mapping[str, Json]) -> str | None:
                 same = other != key and name_words(other)[:1] == words[:1] and type(number) in (int, float)
                 if same and not ends[0] <= float(str(number)) <= ends[1]:
                     return f"{other} = {number} is not in {key}"
-    low, high = (next(_bound(row, end), None) for end in ("low", "high"))
-    if low is None and high is None:
-        low, high = (next(_bound(around, end), None) for end in ("low", "high"))
+    own = _low_and_high(row)
+    low, high = around if own == (None, None) else own
     value = next(_bound(row, "value"), next(_only_other(row), None))
     if value is not None and high is not None and value > high:
         return f"{value:g} is above {high:g}"
