@@ -180,7 +180,7 @@ def denied_items(turn: Turn) -> Contradiction | None:
     narrowing -= particulars(state or "")
     if _PHRASES["others"].search(none.masked) or narrowing - own:
         return None
-    retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(state or ""))
+    retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(f"{state or ''} {turn.order}"))
     return None if retells else Contradiction(*none.span, fact.shown)
 
 

@@ -92,10 +92,11 @@ def _with_currency(document: Json, currency: str, depth: int) -> Iterator[tuple[
     pairs = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
     )
-    inner = (one for key, one in pairs if _RATE.search(str(key)) is None)
-    for one in inner if depth < DEEPEST else ():
+    inner = ((str(key), one) for key, one in pairs if _RATE.search(str(key)) is None)
+    for key, one in inner if depth < DEEPEST else ():
         if isinstance(one, (int, float, str)) and _AMOUNT.fullmatch(str(one)):
-            yield float(one), currency
+            unit = unit_of("".join(name_words(key)[-1:]).upper())  # `"amount": 12.0, "currency": "USD", "krw": 17280`
+            yield float(one), unit.dimension if unit is not None and unit.dimension in MONEY else currency
         else:
             yield from _with_currency(one, currency, depth + 1)
 

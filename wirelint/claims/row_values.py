@@ -308,6 +308,8 @@ def _only_time_of_another(prose: Prose, clause: Clause, table: Sequence[Row], gi
     own, told = times_of(clause.row), clocks(clause.text)
     if len(own) != 1 or len(told) != 1 or not told[0].possible.isdisjoint(own | given.minutes):
         return None
+    if not own.isdisjoint(_told_times(prose, clause)):
+        return None  # the row is named by its time, and the other one is of another row
     if any(_PHRASES[key].search(clause.text) for key in ("relates", "negates")) or _DEADLINE.search(clause.text):
         return None
     whole = prose.text[clause.start : clause.end]
@@ -354,7 +356,8 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
             for one in clauses
             if one.row is not clause.row
         )
-        if other is not None and (retold or _FULL_NAME.fullmatch(other)):
+        labelled = other is not None and holds(clause.text, f"{' '.join(name_words(key))} {told[other]}")
+        if other is not None and (retold or labelled or _FULL_NAME.fullmatch(other)):
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None
 
