@@ -75,8 +75,8 @@ Opener: TypeAlias = tuple[Piece, ...]
 NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
-NO_TAG = r"(?<![\w\"'|/\]=?-])"
-"""Look-behind assertion for a `>` that may begin an opener: nearly every `>` ends a tag."""
+_ENDING = {">": r"[\w\"'|/\]=?-]", "`": r"[a-zA-Z\d_]"}
+"""What a character ends instead of beginning an opener: nearly every `>` ends a tag, a backtick behind a letter a name."""
 _ANCHORS: dict[str, Piece] = {
     "^": Anchor.LINE,
     r"\b": Anchor.WORD,
@@ -156,16 +156,22 @@ def _pieces(atom: re.Match[str], inner: list[Opener], quantifier: re.Match[str] 
 def word_start(first: str = "") -> str:
     """Return the pattern source of the start of a word. `first`: its first character, if that is matched already.
 
-    Not inside paths, assignments and dotted names, nor in mid-sentence, that is after a word in small letters or a comma.
-    Names of roles and channels (`assistant to=…`) may precede it.
+    Not inside paths, assignments and dotted names, nor at the start of an item of a list (`- `, `1. `), nor in
+    mid-sentence, that is after a word in small letters or a comma. Names of roles and channels (`assistant to=…`) may
+    precede it.
     """
-    inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,] {first})"
+    inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,*-] {first})(?<!\d\. {first})"
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
 def sentence_end(first: str = "") -> str:
     """Return the pattern source of the place right after the end of a sentence or of JSON. `first` as in `word_start`."""
     return rf"(?<=[.!?…。！？\"'”’」)}}]{first})"
+
+
+def no_end(first: str, *, behind: bool = False) -> str:
+    """Return the pattern source of the place before a first character that ends nothing. `behind`: the place after it."""
+    return rf"(?<!{_ENDING[first]}{first * behind})" if first in _ENDING else ""
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:
@@ -434,7 +440,7 @@ def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group
     anchors = {Anchor.WORD: word_start, Anchor.SENTENCE: sentence_end}
     for character, group in by_first.items():
         rests = dict.fromkeys(((str(one[0])[1:],) if len(str(one[0])) > 1 else ()) + one[1:] for one in group)
-        anchor = anchors[kind](re.escape(character)) if kind in anchors else ""
+        anchor = anchors[kind](re.escape(character)) if kind in anchors else no_end(character, behind=True)
         yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{anchor}{_filtered(rests)}"))
 
 
@@ -547,8 +553,8 @@ def _places(kind: Anchor | None, firsts: Collection[str]) -> str:
         case Anchor.TEXT:
             return rf"{full_pattern([(Anchor.TEXT,)])}(?=[\s\S])"
         case None:
-            plain = inside.replace(">", "")
-            options = [*([f"[{plain}]"] if plain else []), *([f"{NO_TAG}>"] if ">" in firsts else [])]
+            plain = "".join(sorted(re.escape(first) for first in firsts if first not in _ENDING))
+            options = [*([f"[{plain}]"] if plain else []), *(no_end(one) + one for one in _ENDING if one in firsts)]
             return f"(?:{'|'.join(options)})"
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 
-from wirelint.dialects.openers import NAME, NO_TAG, THOUGHT_ENDS, Anchor, heads, may_match, sentence_end, word_start
+from wirelint.dialects.openers import NAME, THOUGHT_ENDS, Anchor, heads, may_match, no_end, sentence_end, word_start
 from wirelint.dialects.reader import ZERO_WIDTH, plain_view
 from wirelint.dialects.scan import OPENERS, may_begin
 from wirelint.fix import Rewriter
@@ -142,7 +142,7 @@ def _openers(literals: Iterable[str], words: Iterable[str], glued: Iterable[str]
     line = re.escape(_ESCAPED_LINE)
     behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
     options += [*map(_end, _ENDS), rf"{line}(?:{'|'.join(behind)})", *_CUT_ESCAPES]
-    options += [NO_TAG * (first == ">") + option for first, option in _options(literals).items()]
+    options += [no_end(first) + option for first, option in _options(literals).items()]
     for first, rest in _options(words).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
     for first, rest in _options(glued).items():
