@@ -74,8 +74,8 @@ _TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
 _ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
-_BLANKS = re.compile(r"[ \t>*#]*")
-"""Blanks and marks of emphasis, quotations and headings at the start of a line; they belong to the text after them."""
+_BLANKS = re.compile(r"[ \t>*]*")
+"""Blanks and marks of emphasis and quotations at the start of a line; they belong to the text after them."""
 _TEXT_END = r"\Z"
 REACH = 12
 """Characters before a text that decide whether an opener begins in it."""
@@ -91,7 +91,7 @@ class Prefilter:
     def __init__(self, names: Iterable[str]) -> None:
         self._openers, lines = _beginnings()
         self._names = frozenset(names)
-        plain = [folded for head in (*lines, *self._names) if (folded := _folded(head.lstrip("*#> ")))]
+        plain = [folded for head in (*lines, *self._names) if (folded := _folded(head.lstrip("*> ")))]
         self._longest = max(map(len, plain), default=0)
         self._heads = {
             first: tuple(head for head in plain if head[0] == first) for first in {head[0] for head in plain}
