@@ -20,7 +20,8 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing
 from wirelint.prices import price_table
-from wirelint.view.dashboard import Board, Totals
+from wirelint.view.dashboard import Board
+from wirelint.view.totals import Totals
 
 
 def talks(count: int) -> list[Checked]:

@@ -31,9 +31,9 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import ERRORS, counted, printable, shorten
-from wirelint.view.dashboard import Totals
 from wirelint.view.findings import MARKS, STYLES, known_note, place, tally, title_style, worst
 from wirelint.view.screen import Screen, hung
+from wirelint.view.totals import Totals
 
 logger = logging.getLogger("wirelint")
 

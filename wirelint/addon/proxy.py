@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from wirelint.addon.addon import Inspector
-    from wirelint.view.dashboard import Board, Totals
+    from wirelint.view.dashboard import Board
+    from wirelint.view.totals import Totals
 
 _USUAL = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
 """Variables to set for an upstream that is no vendor's: a gateway or an inference server."""

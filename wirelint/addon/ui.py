@@ -42,14 +42,15 @@ from wirelint.prices import price_table
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Finding, Rule
 from wirelint.text.escaping import counted, printable, shorten
-from wirelint.view.dashboard import Board, Totals
 from wirelint.view.findings import known_note, read_finding, tally, visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
+from wirelint.view.totals import Totals
 from wirelint.wire.websocket import closes, opens
 
 if TYPE_CHECKING:
     from wirelint.addon.addon import Inspector
     from wirelint.addon.dashboard import Dashboard
+    from wirelint.view.dashboard import Board
 
 NAME = "LLM exchange"
 _OURS, _NOT_OURS = 100.0, -1.0
@@ -648,6 +649,8 @@ class UserInterface:
     def board(self) -> Board:
         """Return the conversations, costs and issues of exchanges; they are counted from the first call on."""
         if self._board is None:
+            from wirelint.view.dashboard import Board  # 2 MB, which few runs need
+
             self._board = Board(self.totals)
             # The price table takes almost a second to load, which must not delay the first exchange.
             threading.Thread(target=price_table, daemon=True).start()
