@@ -225,7 +225,9 @@ class HttpReply(StreamedReply):
                 data = self._decode(self._decoder, data)
                 if not data:
                     return []
-            return self._feed(data)
+            out = self._feed(data)
+            # Each item costs mitmproxy a chunk of its own, some 60 microseconds.
+            return [b"".join(out)] if len(out) > 1 else out
         except Exception as error:  # fail open
             try:
                 return self._give_up(data, error)
