@@ -13,7 +13,7 @@ from wirelint.claims.announcements import (
     orders_beside_text,
     orders_role,
 )
-from wirelint.claims.claims import MADE_NAME, Claim, bare_done, claims, reported_call, reported_outcome
+from wirelint.claims.claims import MADE_NAME, Claim, bare_done, claims, reported_call, reported_outcome, shared_words
 from wirelint.claims.evidence import calls_before, has_material, may_be_on_record, tools_used
 from wirelint.claims.order_check import (
     claim_by_name,
@@ -258,8 +258,8 @@ def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     """Return True if an order names the reported state: "hall light off", "heating to 19"."""
     if len(words) > _LONGEST_ORDER or asks_for_text(words) or "?" in words:
         return False
-    if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
-        return False
+    told = r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b"
+    words = ", ".join(clause for clause in re.split(r"[,.;!]\s", words) if re.search(told, clause) is None)
     states = re.findall(r"\d+", read.masked[claim.start : claim.end]) if claim.verb == "set to" else [claim.verb]
     return any(re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) for state in states[:1])
 
@@ -294,6 +294,8 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
         return None
     if _is_explained(request, content=False) or _is_quoted_back(claim, words):
         return None
+    if claim.form == "state" and _is_set(claim, words, read) and shared_words(claim.object, words):
+        return next((one for one in able if "control" in one.kinds), None)
     conversation = " ".join(message.text for message in request.messages)
     fitting = ordered(claim, read, words, conversation, able)
     return None if has_material(claim, request) or calls_before(claim, request) else fitting

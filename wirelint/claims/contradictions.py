@@ -71,7 +71,7 @@ def false_test_reports(turn: Turn) -> Contradiction | None:
         return None
     failing, _ = _tests(tested[-1].result.text)
     failing = failing and not _PHRASES["failed"].search(turn.prose.masked) and not is_admission(turn.prose)
-    figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
+    figures = {one for fact in tested for one in (*_tests(fact.result.text)[1], *_sums(fact.result.text))}
     results = "\n".join(fact.result.text.casefold() for fact in tested)
     for sentence in turn.sentences:
         if failing and _PHRASES["passed"].search(sentence.masked):
@@ -104,8 +104,19 @@ def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
 
 
 def _figures(text: str) -> frozenset[tuple[int, str]]:
-    found = _FIGURE.findall(text)
-    return frozenset((whole_number(a or d), (b or c).lower()[:4]) for a, b, c, d in found)
+    return frozenset(_each_figure(text))
+
+
+def _sums(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sums of the numbers of several test runs."""
+    found = list(_each_figure(text))
+    for word in {word for _, word in found}:
+        yield sum(number for number, other in found if other == word), word
+
+
+def _each_figure(text: str) -> Iterator[tuple[int, str]]:
+    for a, b, c, d in _FIGURE.findall(text):
+        yield whole_number(a or d), (b or c).lower()[:4]
 
 
 _FIGURE = _PHRASES.pattern("figure", numerals=NUMERALS)
@@ -149,10 +160,15 @@ def _is_right_behind(key: str, at: int, text: str) -> bool:
     own = name_words(key)
     words = r"\W{1,3}".join(map(re.escape, own[:-1] if len(own) > 1 and unit_of(own[-1].upper()) else own))
     before = text[max(at - _LONGEST_LABEL, 0) : at].casefold()
-    return re.search(rf"(?<!\w){words}\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before) is not None
+    return (
+        re.search(rf"(?<!\w){words}(?:{_OF_IT})?\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before)
+        is not None
+    )
 
 
-_LONGEST_LABEL = 60
+_LONGEST_LABEL = 80
+_OF_IT = r" (?:on|of|for|für|von|de|du|del|do|da|di|voor|van) [^,.;:\n]{1,40}"
+"""What a key is of, between its words and its value: "the payout on claim KS-7 is $350"."""
 
 
 _NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')

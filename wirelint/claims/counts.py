@@ -44,7 +44,7 @@ def miscounted_rows(turn: Turn) -> Contradiction | None:
         shares = [*_shares(sentence.masked), *_shares_by_cell(sentence.masked, every)]
         for number, whole, text in shares:
             alike = [table for table in every if len(table) == whole]
-            if len(alike) != 1 or number >= whole or _OF_GROUNDING["negates"].search(text):
+            if not text.strip() or len(alike) != 1 or number >= whole or _OF_GROUNDING["negates"].search(text):
                 continue
             for least, most in _counted(text, alike[0]):
                 if not least <= number <= most:

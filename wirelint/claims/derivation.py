@@ -253,6 +253,10 @@ _KEY_BEFORE = re.compile(r"([^\W\d][\w.-]*) ?[=:] ?\Z")
 _LONGEST_KEY = 40
 
 
+_UNIT = re.compile(r"(?i)unit|uom|einheit|unidad|unidade|eenheid|jednostka")
+"""A key whose cell is the unit of the numbers beside it."""
+
+
 def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> Iterator[Datum]:
     """Yield the numbers of a document. `around`: words of the texts beside it, which name its row."""
     match document:
@@ -260,7 +264,7 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
             own = [str(value) for value in document.values() if isinstance(value, str) and len(value) < 2 * NEAR]
             row = around | words_in(" ".join(own))
             stated = next(
-                (unit_of(value) for key, value in document.items() if "unit" in key and isinstance(value, str)), None
+                (unit_of(cell) for key, cell in document.items() if isinstance(cell, str) and _UNIT.search(key)), None
             )
             for key, value in document.items():
                 inner = (*path, key)

@@ -320,12 +320,15 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 def may_be_on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if the claim may be about an earlier call of the history.
 
-    It may not if the user has just ordered such an action, or gave a name that the claim repeats and no result holds.
+    It may not if the user has just ordered such an action, wants it done again, or gave a name that the claim repeats and
+    no result holds.
     """
     same = calls_before(claim, request)
     if not same or wanted & claim.kinds:
         return False
     words = last_words(request).lower()
+    if _PHRASES["again"].search(claim.object) and _PHRASES["again"].search(words):
+        return False
     named = [mark for mark in map(str.lower, _PHRASES["marks"].findall(claim.object)) if mark in words]
     return not named or any(mark in result.text.lower() for mark in named for result in request.results)
 

@@ -191,14 +191,16 @@ def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], o
     if not is_altered(value, replaced.value):
         adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
         return adjusted or _is_gain(value, replaced, own) or _is_from_steps(turn, one, replaced, said, own)
-    if _is_swapped(value, replaced.value) and _has_key(one, replaced):
-        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end]
-        told = [replaced.value, *near, *order]
-        return _is_from_told(value, told) or _is_sum_or_mean(value, replaced.column, own)
-    # Numbers that the reply does not tell may lead to it by chance: "204,000 together", beside 254000
-    if _is_from_told(value, [replaced.value, *written, *order]) or _is_sum_or_mean(value, replaced.column, own):
+    if _is_sum_or_mean(value, replaced.column, own) or _is_sum_of_column(value, own):
         return True
-    return (not _is_swapped(value, replaced.value) and is_computed(value, own)) or _is_gain(value, replaced, own)
+    swapped = _is_swapped(value, replaced.value)
+    if swapped and _has_key(one, replaced):
+        near = [each for each in written if one.sentence.start <= each.start < one.sentence.end]
+        return _is_from_told(value, [replaced.value, *near, *order])
+    # Numbers that the reply does not tell may lead to it by chance: "204,000 together", beside 254000
+    if _is_from_told(value, [replaced.value, *written, *order]):
+        return True
+    return (not swapped and is_computed(value, own)) or _is_gain(value, replaced, own)
 
 
 def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
@@ -207,6 +209,14 @@ def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
     parts = [amounts, *itertools.combinations(amounts[:_FEW_AMOUNTS], 2)] if amounts else []
     results = (result for part in parts for result in (sum(part), sum(part) / len(part)))
     return any(same(abs(value.readings[0]), abs(result), value.step / 2) for result in results)
+
+
+def _is_sum_of_column(value: Value, own: Sequence[Datum]) -> bool:
+    """Return True if a value is the sum of all amounts of any column."""
+    sums: dict[str, float] = {}
+    for datum in own:
+        sums[datum.column] = sums.get(datum.column, 0.0) + datum.value.readings[0]
+    return any(same(abs(value.readings[0]), abs(one), value.step / 2) for one in sums.values())
 
 
 def _is_gain(value: Value, replaced: Datum, own: Sequence[Datum]) -> bool:

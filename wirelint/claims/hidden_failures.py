@@ -61,7 +61,7 @@ class Failed(NamedTuple):
     @property
     def is_counted(self) -> bool:
         """True for a number or a list of failures: `failed: 2`."""
-        return _PHRASES["counted"].match(self.words.partition(":")[0]) is not None
+        return _PHRASES["counted"].match("_".join(name_words(self.words.partition(":")[0]))) is not None
 
 
 def failed_in_the_end(turn: Turn) -> list[Failed]:
@@ -89,7 +89,7 @@ def hidden_failure(turn: Turn) -> Contradiction | None:
     texts = without_denied_faults(prose) if failed else []
     if not failed or any(map(tells_failure, texts)):
         return None
-    denial, told = _denied_fault(prose), list(statements(prose))
+    denial, told = _denied_fault(prose, " ".join(turn.sent)), list(statements(prose))
     good = any(map(_has_good_state, texts))
     for one in failed:
         fact, grade = one.fact, () if one.looks else SURE
@@ -190,17 +190,24 @@ def _claims_it(failed: Fact, siblings: Sequence[Fact], prose: Prose) -> bool:
     return any(pattern_of("all").search(text) or not own.isdisjoint(particulars(text)) for text in done)
 
 
-def _denied_fault(prose: Prose) -> Sentence | None:
-    """Return the sentence that denies all faults: "without any errors", not "no errors of the parser"."""
+def _denied_fault(prose: Prose, sent: str) -> Sentence | None:
+    """Return the sentence that denies all faults: "without any errors", not "no errors of the parser".
+
+    `sent`: the arguments of the calls, where the faults may be told to lack: "no errors in `src/cart`".
+    """
     for sentence in statements(prose):
         fault = _OF_GROUNDING["no_fault"].search(sentence.masked)
         words = fault[0].split() if fault is not None else []
-        if fault and len(words) - words.count("any") == _TWO and _CLAUSE_ENDS.match(sentence.masked, fault.end()):
+        if fault is None or len(words) - words.count("any") != _TWO:
+            continue
+        place = _IN_CODE.match(prose.text, sentence.start + fault.end())
+        if _CLAUSE_ENDS.match(sentence.masked, fault.end()) or (place is not None and place[1] in sent):
             return sentence
     return None
 
 
 _TWO = 2
+_IN_CODE = re.compile(r" (?:in|for|on|under) `([^`\n]+)`")
 _CLAUSE_ENDS = re.compile(r"\W*\Z|[,;:.!]")
 
 
@@ -280,7 +287,7 @@ def _failures(document: dict[str, Json], depth: int) -> Iterator[tuple[str, str]
             failed = key.casefold() in _FLAGS and not cell
         else:
             counted = isinstance(cell, (int, float, list)) and bool(cell)
-            failed = counted and _PHRASES["counted"].match(key) is not None
+            failed = counted and _PHRASES["counted"].match("_".join(name_words(key))) is not None
         if failed:
             reasons = (one for why, one in document.items() if why.casefold() in REASONS and isinstance(one, str))
             yield f"{key}: {cell}", " ".join(reasons)

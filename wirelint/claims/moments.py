@@ -93,18 +93,33 @@ def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
     for date in told if left else ():
         if any(date.agrees(one) for one in given.dates):
             continue
-        alike = (one for one in left if abs(one.day - date.day) in _TENS and _is_other_day(date, {one.given}))
+        alike = (one for one in left if _is_month_off(date, one, given) or _is_ten_off(date, one))
         slipped = next(alike, None)
         sentence = next((one for one in statements(turn.prose) if one.start <= date.start < one.end), None)
         if slipped is None or sentence is None or is_last_day(date, given.dates, turn.prose.masked[: date.start]):
             continue
         apart = {days_apart(date, one) or 0 for one in given.dates}
-        if not any(days % 7 == 0 or not {days - 1, days, days + 1}.isdisjoint(given.spans.counts) for days in apart):
+        weeks = any(days % 7 == 0 and days <= _MOST_WEEKS * 7 for days in apart)
+        if not weeks and not any(not {days - 1, days, days + 1}.isdisjoint(given.spans.counts) for days in apart):
             shown = turn.prose.text[date.start : date.end]
             other = "-".join(f"{part:02}" for part in slipped.given if part)
             against = f"the date {shown!r} is in no result, and {other} is left out"
             return Contradiction(*sentence.span, against)
     return None
+
+
+_MOST_WEEKS = 12
+"""Weeks between two dates of which a reply may count one from the other."""
+
+
+def _is_ten_off(date: Date, one: Date) -> bool:
+    return abs(one.day - date.day) in _TENS and _is_other_day(date, {one.given})
+
+
+def _is_month_off(date: Date, one: Date, given: GivenDates) -> bool:
+    """Return True for the same day of another month, which is no number of months that the conversation gives away."""
+    same = one.day == date.day and date.year in (0, one.year)
+    return same and abs(one.month - date.month) not in (0, *given.spans.counts)
 
 
 _TENS = (10, 20)
@@ -301,7 +316,7 @@ def _earlier_number(turn: Turn) -> Contradiction | None:
         latest = {(one.place, one.column): one for one in data(now)}
         for old in data(before):
             new = latest.get((old.place, old.column))
-            if new is None or equals(old.value, new.value) or (old.value.is_whole and old.value.unit is None):
+            if new is None or equals(old.value, new.value):
                 continue
             at = next((one for one in old_only if one.step <= old.value.step and equals(one, old.value)), None)
             if at is None or any(equals(one, new.value) for one in told):
@@ -310,7 +325,15 @@ def _earlier_number(turn: Turn) -> Contradiction | None:
             # An earlier result of the same turn may be told as what was, "from 612 to 1,884 MiB".
             if sentence is not None and before in turn.returned and not _PHRASES["now"].search(sentence.masked):
                 continue
-            if sentence is not None and not is_said(at, turn.prose.masked, [turn.order]):
+            if sentence is None or is_said(at, turn.prose.masked, [turn.order]):
+                continue
+            # A small number is told of many things: of this one where the sentence has the words of its key.
+            named = particulars(" ".join(name_words(old.column)))
+            if (
+                not old.value.is_whole
+                or old.value.unit is not None
+                or (named and named <= particulars(sentence.masked))
+            ):
                 against = f"{old.value.shown!r} is of an earlier result: {new.place} = {new.value.shown}"
                 return Contradiction(*sentence.span, against)
     return None

@@ -131,7 +131,7 @@ def wrong_version(turn: Turn) -> Contradiction | None:
     """Return the only version of a reply that no text has, if it leaves out one of a result: `4.12.2` for `4.2.11`."""
     told = [*_VERSION.finditer(turn.prose.text)]
     held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
-    unknown = [one for one in told if not any(one[0] in text for text in turn.texts)]
+    unknown = [one for one in told if not any(one[0].lstrip("v") in text for text in turn.texts)]
     left = held - {one[0] for one in told}
     if not left or len({one[0] for one in unknown}) != 1 or (len(told) > 1 and len(left) == len(held)):
         return None

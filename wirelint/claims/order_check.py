@@ -257,7 +257,12 @@ def _is_order(words: str) -> bool:
     words = _PHRASES["greeting"].sub("", words)
     if _PHRASES["no_order"].search(words) or _PHRASES["material"].search(words.strip()):
         return False
-    return "?" not in words or _PHRASES["polite"].search(words) is not None
+    return "?" not in words or is_polite(words)
+
+
+def is_polite(words: str) -> bool:
+    """Return True if a question may be an order: "Could you move it?"."""
+    return _PHRASES["polite"].search(words) is not None
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,7 @@ from wirelint.claims.grounding import (
     nouns_of,
     particulars,
 )
-from wirelint.claims.order_check import HANDED_OVER, is_order
+from wirelint.claims.order_check import HANDED_OVER, is_order, is_polite
 from wirelint.claims.side_effects import heads_text, shows_product
 from wirelint.claims.toolkinds import Ability, ability, may_also, name_words, told_by
 from wirelint.claims.values import FIRST_UNSPACED
@@ -126,13 +126,14 @@ def reported_beside_lookups(
     idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or not _has_only_looked_up(request):
         return None
-    if not used or words.rstrip().endswith(("?", "？")) or len(words) > LONGEST_ORDER:
+    if not used or _only_asks(words) or len(words) > LONGEST_ORDER:
         return None
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
     english = is_english(prose.masked)
     for sentence in prose.sentences:
-        if sentence.question or len(sentence.masked) > LONGEST_ORDER or negates(sentence):
+        main = _SUBORDINATE.split(sentence.masked, maxsplit=1)[0]
+        if sentence.question or len(sentence.masked) > LONGEST_ORDER or _PHRASES["negates"].search(main):
             continue
         if not is_about_this_case(sentence):
             continue
@@ -157,6 +158,15 @@ def reported_beside_lookups(
     return None
 
 
+def _only_asks(words: str) -> bool:
+    """Return True for a question that is no order: "Did you move it?", not "Could you move it?"."""
+    return words.rstrip().endswith(("?", "？")) and not is_polite(words)
+
+
+_SUBORDINATE = re.compile(r",? (?:that|dass|que|che|dat|że|att) ")
+"""The beginning of what was said or written: "I have told her that he cannot come"."""
+
+
 def acted_by_name(
     prose: Prose, request: Request, able: Sequence[Ability], used: Sequence[Ability] = ()
 ) -> tuple[Claim, Ability] | None:
@@ -169,7 +179,7 @@ def acted_by_name(
     if not said and not used:
         return None
     words, called = last_words(request), {call.name for call in request.calls}
-    if words.rstrip().endswith(("?", "？")) or asks_about_past(words) or _PHRASES["not_yet"].search(prose.masked):
+    if _only_asks(words) or asks_about_past(words) or _PHRASES["not_yet"].search(prose.masked):
         return None
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))

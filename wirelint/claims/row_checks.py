@@ -32,7 +32,7 @@ from wirelint.claims.rows import (
 from wirelint.claims.states import FAILURE, SUCCESS, object_of, opposite_state, pattern_of, states, states_of
 from wirelint.claims.table_claims import out_of_bounds
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, NUMERALS, whole_numbers, without_moments
+from wirelint.claims.values import LONGEST, NUMERALS, weekdays, whole_numbers, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -145,12 +145,15 @@ def _of_one_row_each(found: Sequence[NamedRow]) -> list[NamedRow]:
 
 
 def _cells_named(found: Sequence[NamedRow]) -> Iterator[tuple[int, Row]]:
-    """Yield the cells that a clause names, by their columns: all of a cell, or two words, "Bo Dale" of "Dr. Bo Dale"."""
+    """Yield the cells that a clause names, by their columns: all of a cell, two words of it, "Bo Dale" of "Dr. Bo Dale", or
+    the day of the week of a date."""
+    days, _ = weekdays()
     for _, row, name in found:
         cells = [str(cell) for cell in row.cells.values()]
         words = {other for _, one, other in found if one.place == row.place and other not in cells}
         for number, cell in enumerate(row.names):
-            if cell in cells and (name == cell or (name in words and sum(holds(cell, one) for one in words) > 1)):
+            whole = name == cell and (cell in cells or name.casefold() in days)
+            if whole or (cell in cells and name in words and sum(holds(cell, one) for one in words) > 1):
                 yield number, row
 
 

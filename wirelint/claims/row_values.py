@@ -6,6 +6,7 @@ value; or if no text of the conversation has it, nothing leads to it, and the ro
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -18,6 +19,7 @@ from wirelint.claims.derivation import (
     GivenDates,
     as_datum,
     data,
+    days_apart,
     derived_from,
     equals,
     follows_from_dates,
@@ -36,7 +38,7 @@ from wirelint.claims.moments import form_of_durations
 from wirelint.claims.rows import DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Date, Value, clocks, dates, unit_of, values, weekdays, without_moments
+from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, weekdays, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -184,9 +186,11 @@ def _sources(value: Value, others: Sequence[Datum], text: str) -> Iterator[Datum
 
 
 def _is_no_amount(value: Value, text: str) -> bool:
-    """Return True for a number that a row need not have: a range, a bound, a price for a unit, or one set apart."""
+    """Return True for a number that a row need not have: a range, a bound, a price for a unit, one denied or set apart."""
     if value.ranges or is_bound(value, text) or _TO_NAME.match(text, value.end):
         return True
+    if _PHRASES["negates"].search(_PHRASES["still"].sub(" ", _piece(text, value.start))):
+        return True  # "hasn't paid the £40 deposit"
     return _PHRASES["apart"].match(text, value.end) is not None
 
 
@@ -196,7 +200,17 @@ _TO_NAME = re.compile(r"\s?(?:to|bis|à|a|do|-|–)\s{2}")
 
 def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], asked: Sequence[Datum]) -> bool:
     """Return True if a value follows from its row, with the values beside it and those that the user asked about."""
-    return is_computed(value, [*own, *beside, *(one for one in asked if is_percentage(one.value))])
+    known = [*own, *beside, *(one for one in asked if is_percentage(one.value))]
+    return is_computed(value, known) or _is_part_of_pack(value, own, [*beside, *asked])
+
+
+def _is_part_of_pack(value: Value, own: Sequence[Datum], pieces: Sequence[Datum]) -> bool:
+    """Return True if a value is the price of some pieces of a pack: 1.20 for 4 of 10 at 3.00."""
+    prices = [one.value.readings[0] for one in own if one.value.unit is not None and one.value.unit.dimension in MONEY]
+    packs = [one.value.readings[0] for one in own if one.value.is_whole and one.value.readings[0] > 1]
+    several = [one.value.readings[0] for one in pieces if one.value.is_whole]
+    parts = (price * count / pack for price, count, pack in itertools.product(prices, several, packs))
+    return any(same(value.readings[0], part, value.step / 2) for part in parts)
 
 
 def _are_one_column(some: Sequence[Datum]) -> bool:
@@ -256,12 +270,18 @@ def _date_of_another(
         if by_key:  # "ends on 31 July": a date right behind a key is that of the key
             given = [*known, *everywhere.dates]
             computed = not _RIGHT_BEHIND.fullmatch(before) and follows_from_dates(date, given, everywhere.spans)
-        if computed or is_last_day(date, known, before):
+        if computed or is_last_day(date, known, before) or _is_after_interval(date, clause.row):
             continue
         shown = clause.text[date.start : date.end]
         own = next(f"{key} = {cell}" for key, cell in clause.row.cells.items() if isinstance(cell, str) and dates(cell))
         return f"the date {shown!r} is not that of its row: {clause.row.place}/{own}"
     return None
+
+
+def _is_after_interval(date: Date, row: Row) -> bool:
+    """Return True if a date is as many days from one of its row as the row tells: watered on 1 June, every 18 days."""
+    apart = {abs(days_apart(date, mine) or 0) for mine in _dates_of(row)}
+    return any(cell in apart for cell in row.cells.values() if isinstance(cell, (int, float)) and cell > 1)
 
 
 def _dates_of(row: Row) -> list[Date]:
@@ -356,7 +376,8 @@ def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clau
             for one in clauses
             if one.row is not clause.row
         )
-        labelled = other is not None and holds(clause.text, f"{' '.join(name_words(key))} {told[other]}")
+        label = " ".join(name_words(key))
+        labelled = other is not None and len(label) > _SHORT_KEY and holds(clause.text, f"{label} {told[other]}")
         if other is not None and (retold or labelled or _FULL_NAME.fullmatch(other)):
             return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
     return None

@@ -157,6 +157,7 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
     texts = (" ".join(map(str, one.values())).casefold() for one in objects)
     every = Counter(word for text in texts for word in {*NAME_WORD.findall(text), *_CODE_WORD.findall(text)})
     every_file = Counter(str(one.get(key)).rpartition("/")[2] for key in naming for one in objects)
+    kinds = {str(one.get(naming[0])).rpartition(".")[0] for one in objects} if naming else set()
     rows = []
     numbered = _by_number(objects, places[0].rpartition("/")[0].rpartition("/")[2]) or [()] * len(objects)
     for one, own, place, number in zip(objects, words, places, numbered, strict=True):
@@ -164,16 +165,20 @@ def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tu
         names += [
             base for name in names if (base := name.rpartition("/")[2]) not in ("", name) and every_file[base] == 1
         ]
-        names += [plain for name in names if (plain := _spoken(name)) not in ("", name)]
+        names += [plain for name in names if (plain := _spoken(name, alike=len(kinds) == 1)) not in ("", name)]
         several = first is not None and len(str(one[first]).split()) > 1
         rows.append(Row((*names, *(word for word in own if every[word] == 1 and several)), one, place))
     return tuple(rows[:-1] if _is_total(objects) else rows)
 
 
-def _spoken(name: str) -> str:
-    """Return how a reply may spell an id of joined words: `garden door` of `lock.garden_door`."""
-    last = name.rpartition(".")[2]
-    return " ".join(name_words(last)) if "_" in last and " " not in last and not DIGIT.search(last) else ""
+def _spoken(name: str, *, alike: bool) -> str:
+    """Return how a reply may spell an id of joined words: `garden door` of `lock.garden_door`.
+
+    `alike`: all ids begin with the same word and a dot, so that `lock.front` is `front`; `report.pdf` is not `pdf`.
+    """
+    kind, _, last = name.rpartition(".")
+    joined = "_" in last or (kind.isalpha() and alike and last.isalpha())
+    return " ".join(name_words(last)) if joined and " " not in last and not DIGIT.search(last) else ""
 
 
 def _is_total(objects: Sequence[Mapping[str, Json]]) -> bool:

@@ -16,7 +16,7 @@ from wirelint import lexicon
 from wirelint.claims.actions import SOON, TOPIC_OF, Kind, Topic, stem, words_of
 from wirelint.claims.announcements import Announcement
 from wirelint.claims.claims import Claim
-from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
+from wirelint.claims.toolkinds import PATH, URL, Ability, does, name_words, names, topics_in
 from wirelint.model import Tool
 from wirelint.text.prose import Prose
 
@@ -183,7 +183,7 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
         return ("write" in found.kinds and not prose.fenced) or (bool(topics) and not heads_text(found.object))
     topics |= words_of(found.object) & able.words
-    if found.kinds & able.kinds & {"search", "read"} and topics & words_of(" ".join(name_words(able.tool.name))):
+    if does(able, found.kinds & {"search", "read"}) and topics & words_of(" ".join(name_words(able.tool.name))):
         return True
     if "read" in found.kinds and heads_text(found.object) and not topics & {"mail", "file"}:
         return False

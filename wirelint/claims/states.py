@@ -63,7 +63,7 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
         word for word in words if word[0] < FIRST_UNSPACED and (isinstance(key, str) or len(word) >= _SHORTEST_STATE)
     ]
     unspaced = [re.escape(word) for word in words if word[0] >= FIRST_UNSPACED]
-    bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True))
+    bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True)).replace("'", "['’]")
     # The vowel signs of Hindi are no letters to `re`.
     return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w\u0900-\u097f-])", *unspaced]), re.IGNORECASE)
 

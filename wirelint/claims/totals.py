@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wirelint.claims.derivation import MONEY, MOST_DATA, MOST_ROWS, equals, is_computed, is_said
+from wirelint.claims.derivation import MONEY, MOST_DATA, MOST_ROWS, as_datum, equals, is_computed, is_said
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import is_altered, stated
 from wirelint.claims.rows import Row, tables
@@ -40,7 +40,8 @@ def altered_total(turn: Turn) -> Contradiction | None:
     told = values(turn.prose.masked)
     for one in unknown if len(totals) <= _MOST_TOTALS else ():
         found = next((total for total in totals if _is_altered(one.value, total, len(totals), told)), None)
-        if found is not None and not is_computed(one.value, pool):
+        beside = [as_datum(value) for value in told if value.start != one.value.start]
+        if found is not None and not is_computed(one.value, pool) and not is_computed(one.value, beside):
             shown = turn.prose.text[one.value.start : one.value.end]
             against = f"{shown!r} is not in the result, and the sum of {found.name} is {found.amount:.10g}"
             return Contradiction(*one.sentence.span, against)
