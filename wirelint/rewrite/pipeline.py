@@ -77,8 +77,10 @@ class Pipeline:
         self._in_line = False
         self._tail = ""
         self._last: int | None = None
-        self._later: list[Delta] = []
+        self._later: list[str] = []
         self._later_size = 0
+        self._passed: Delta | None = None
+        """The last delta that was forwarded before the rewriters got it; of those before it only the text is kept."""
 
     def _put(self, stages: Stages) -> None:
         self._names = [name for name, _ in stages]
@@ -110,7 +112,8 @@ class Pipeline:
             self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
         if self._homes.get(event.block) not in self._ended:  # no rewriter needs text after a finish reason
-            self._later.append(event)
+            self._later.append(text)
+            self._passed = event
             self._later_size += len(text)
             if self._later_size > _MOST_LATER:
                 self._catch_up()
@@ -234,9 +237,10 @@ class Pipeline:
     def _catch_up(self) -> None:
         """Push the text that was forwarded before the rewriters saw it into them, as one delta. Raises PipelineError, also
         if a rewriter changes or holds it."""
-        later, self._later, self._later_size = self._later, [], 0
-        last = later[-1]
-        piece = last if len(later) == 1 else last._replace(text="".join([event.text for event in later]))
+        later, last = self._later, self._passed
+        self._later, self._later_size, self._passed = [], 0, None
+        assert last is not None
+        piece = last if len(later) == 1 else last._replace(text="".join(later))
         self._count(piece)
         try:
             out = self._run((piece,), 0)
