@@ -438,6 +438,11 @@ class Request(Copied):
     stored: str | None = None
 
     @property
+    def goes_on(self) -> bool:
+        """Return True if the request names a reply or a conversation that the server keeps."""
+        return bool(self.previous or self.stored)
+
+    @property
     def is_partial(self) -> bool:
         """Return True if the server holds a part of the conversation, so that the body does not show all of it."""
         return self.on_server != "nothing"

@@ -9,9 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.addon.build import result_of_record
-from tests.build import Call, Talk, schema, some
+from tests.build import REGISTRY, Call, Talk, as_record, schema, some
+from tests.fixes.drive import UNSAFE, open_session
 from wirelint.addon.idle_queue import LARGE, CurrentLedger, IdleQueue
 from wirelint.model import Exchange
+from wirelint.rewrite import ReplyStream
 from wirelint.state.ledger import Ledger, Unnamed
 
 
@@ -61,3 +63,16 @@ def test_before_the_ledger_is_asked_what_waits_is_taken_in(placed: bool) -> None
     exchange: Exchange = EXCHANGE if placed else Unnamed.of(EXCHANGE, current)
     assert ledger.issued("call_7") is None
     assert [call.id for call in current.calls(exchange.conversation)] == ["call_7"]
+
+
+@pytest.mark.parametrize(("request_", "asked"), [({}, False), ({"previous_response_id": "resp_1"}, True)])
+def test_a_reply_waits_for_what_has_ended_only_if_its_request_names_something_on_the_server(
+    request_: dict[str, str], asked: bool
+) -> None:
+    ledger, caught_up = Ledger(), list[int]()
+    current = CurrentLedger(lambda: ledger, lambda: caught_up.append(1))
+    talk = Talk(text="The **ferry** leaves at nine.", tools={"a": schema()}, request=request_)
+    record = as_record(talk.record("openai.responses", True))
+    stream = some(ReplyStream.begin(open_session(record), REGISTRY.rules, current, UNSAFE))
+    assert b"".join([*stream.feed(some(record.response_body)), *stream.end()]) == record.response_body
+    assert bool(caught_up) is asked
