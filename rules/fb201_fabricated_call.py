@@ -254,12 +254,15 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     return min(weight, 1) if has_material(claim, request) or evidence.was_summarised(request) else weight
 
 
+_ACCOUNT = re.compile(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b")
+"""A word of clauses that tell something and order nothing."""
+
+
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     """Return True if an order names the reported state: "hall light off", "heating to 19"."""
     if len(words) > _LONGEST_ORDER or asks_for_text(words) or "?" in words:
         return False
-    told = r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b"
-    words = ", ".join(clause for clause in re.split(r"[,.;!]\s", words) if re.search(told, clause) is None)
+    words = ", ".join(clause for clause in re.split(r"[,.;!]\s", words) if _ACCOUNT.search(clause) is None)
     states = re.findall(r"\d+", read.masked[claim.start : claim.end]) if claim.verb == "set to" else [claim.verb]
     return any(re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) for state in states[:1])
 

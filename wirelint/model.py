@@ -438,7 +438,7 @@ class Request(Copied):
     stored: str | None = None
 
     @property
-    def goes_on(self) -> bool:
+    def is_continued(self) -> bool:
         """Return True if the request names a reply or a conversation that the server keeps."""
         return bool(self.previous or self.stored)
 

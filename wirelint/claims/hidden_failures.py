@@ -193,7 +193,7 @@ def _claims_it(failed: Fact, siblings: Sequence[Fact], prose: Prose) -> bool:
 def _denied_fault(prose: Prose, sent: str) -> Sentence | None:
     """Return the sentence that denies all faults: "without any errors", not "no errors of the parser".
 
-    `sent`: the arguments of the calls, where the faults may be told to lack: "no errors in `src/cart`".
+    `sent`: the arguments of the calls. One of them may follow: "no errors in `src/cart`".
     """
     for sentence in statements(prose):
         fault = _OF_GROUNDING["no_fault"].search(sentence.masked)
@@ -249,8 +249,8 @@ def without_denied_faults(prose: Prose) -> list[str]:
 
 
 def tells_failure(text: str) -> bool:
-    """Return True if a sentence has a word for a failure."""
-    found = _OF_GROUNDING["admits"].search(text)
+    """Return True if a sentence has a word for a failure, other than that the model is sorry."""
+    found = _OF_GROUNDING["admits"].search(_OF_GROUNDING["regrets"].sub(" ", text))
     return found is not None and _PHRASES["not_done"].match(found[0]) is None
 
 

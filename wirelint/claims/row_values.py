@@ -204,11 +204,15 @@ def _is_of_row(value: Value, own: Sequence[Datum], beside: Sequence[Datum], aske
     return is_computed(value, known) or _is_part_of_pack(value, own, [*beside, *asked])
 
 
+_MOST_PIECES = 24
+"""Numbers that are tried as a number of pieces."""
+
+
 def _is_part_of_pack(value: Value, own: Sequence[Datum], pieces: Sequence[Datum]) -> bool:
     """Return True if a value is the price of some pieces of a pack: 1.20 for 4 of 10 at 3.00."""
     prices = [one.value.readings[0] for one in own if one.value.unit is not None and one.value.unit.dimension in MONEY]
     packs = [one.value.readings[0] for one in own if one.value.is_whole and one.value.readings[0] > 1]
-    several = [one.value.readings[0] for one in pieces if one.value.is_whole]
+    several = [one.value.readings[0] for one in pieces[:_MOST_PIECES] if one.value.is_whole]
     parts = (price * count / pack for price, count, pack in itertools.product(prices, several, packs))
     return any(same(value.readings[0], part, value.step / 2) for part in parts)
 

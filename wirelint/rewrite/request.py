@@ -52,7 +52,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         return Mended(body, head.request)
     able = _able(tuple(rules), head.api, "fix_request")
     asked: Sequence[Rule] = able
-    state = ledger.server_state(head.request, head.url) if head.request.goes_on else None
+    state = ledger.server_state(head.request, head.url) if head.request.is_continued else None
     if not asked and state is None:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
@@ -94,7 +94,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
     if head.request is None or not permit:
         return Answered()
     faults: list[Finding] = []
-    state = ledger.server_state(head.request, head.url) if head.request.goes_on else None
+    state = ledger.server_state(head.request, head.url) if head.request.is_continued else None
     if state is not None and (answer := lost(head, state)) is not None:
         return Answered(answer)
     for rule in _able(tuple(rules), head.api, "answer"):
