@@ -649,7 +649,7 @@ class UserInterface:
     def board(self) -> Board:
         """Return the conversations, costs and issues of exchanges; they are counted from the first call on."""
         if self._board is None:
-            from wirelint.view.dashboard import Board  # 2 MB, which few runs need
+            from wirelint.view.dashboard import Board  # 1 MB, which few runs need
 
             self._board = Board(self.totals)
             # The price table takes almost a second to load, which must not delay the first exchange.
