@@ -191,7 +191,7 @@ def _follows(turn: Turn, one: Stated, replaced: Datum, said: Sequence[Stated], o
     if not is_altered(value, replaced.value):
         adjusted = _PHRASES["adjusted"].search(one.sentence.masked) is not None
         return adjusted or _is_gain(value, replaced, own) or _is_from_steps(turn, one, replaced, said, own)
-    if _is_sum_or_mean(value, replaced.column, own) or _is_sum_of_column(value, own):
+    if _is_sum_or_mean(value, replaced.column, own) or _is_sum_of_column(value, own) or _are_points(value, written):
         return True
     swapped = _is_swapped(value, replaced.value)
     if swapped and _has_key(one, replaced):
@@ -209,6 +209,13 @@ def _is_sum_or_mean(value: Value, column: str, own: Sequence[Datum]) -> bool:
     parts = [amounts, *itertools.combinations(amounts[:_FEW_AMOUNTS], 2)] if amounts else []
     results = (result for part in parts for result in (sum(part), sum(part) / len(part)))
     return any(same(abs(value.readings[0]), abs(result), value.step / 2) for result in results)
+
+
+def _are_points(value: Value, written: Sequence[Value]) -> bool:
+    """Return True if a value is the difference of two percentages of the reply: "from 34 % to 21 %, 13 points less"."""
+    shares = [one.readings[0] for one in written[:_FEW_AMOUNTS] if is_percentage(one)]
+    apart = (abs(one - other) for one, other in itertools.combinations(shares, 2))
+    return any(same(abs(value.readings[0]), one, value.step / 2) for one in apart)
 
 
 def _is_sum_of_column(value: Value, own: Sequence[Datum]) -> bool:
