@@ -31,6 +31,27 @@ def test_only_so_much_waits() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(("busy", "done_at_first"), [(True, ["a"]), (False, ["a", "b", "c"])])
+def test_one_item_at_a_time_runs_during_traffic(
+    busy: bool, done_at_first: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirelint.addon.idle_queue._WAITS", 0.0)
+    monkeypatch.setattr("wirelint.addon.idle_queue._LONGEST", 60.0)
+    monkeypatch.setattr("wirelint.addon.idle_queue._SHORTEST", 60.0)
+    done: list[str] = []
+
+    async def run() -> None:
+        waiting = IdleQueue[str](lambda item: lambda: done.append(item), lambda: busy)
+        for item in "abc":
+            waiting.put(item, 1)
+        async with asyncio.timeout(10):
+            while not done:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(run())
+    assert done == done_at_first
+
+
 def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
     done: list[tuple[str, bool]] = []
     here, gate = threading.get_ident(), threading.Event()

@@ -1,8 +1,8 @@
 """Queue for work that can wait until traffic leaves room for it.
 
 mitmproxy has one thread, so work delays all traffic. Items run in order: at once without traffic, else after up to 0.5
-s and several together, because consecutive items run in a fraction of the time of separate ones. Traffic then gets 95
-% of the time. The queue is bounded: above the limit the oldest items run at once, which slows down new traffic.
+s and one at a time. Traffic then gets 95 % of the time. The queue is bounded: above the limit the oldest items run at
+once, which slows down new traffic.
 
 The first half of a large item runs in a thread: parsing a long reply takes up to a second. Its second half runs on the
 loop."""
@@ -24,7 +24,8 @@ T = TypeVar("T")
 LARGE = 1 << 16
 """Size in bytes from which an item counts as large. 100 KB of Markdown take 50 ms, and 20 MB of one-character stream
 events a second, to parse."""
-_MOST = 64 << 20
+_MOST = 8 << 20
+"""Bytes of all items that wait. In memory they are about six times as large."""
 _LEFT = 19
 """Seconds for traffic per second of this work."""
 _AT_ONCE = 0.005
@@ -110,10 +111,10 @@ class IdleQueue(Generic[T]):
         rest()
 
     def _run_some(self, *, only_due: bool = False) -> float:
-        """Run items for 5 ms, or only those that are due. Return the seconds taken."""
+        """Run items for 5 ms, or only one that is due. Return the seconds taken."""
         start = time.perf_counter()
         took = 0.0
-        while self._is_next_ready() and took < _AT_ONCE and not (only_due and self._is_next_early()):
+        while self._is_next_ready() and took < _AT_ONCE and not (only_due and (took or self._is_next_early())):
             self._run_next()
             took = time.perf_counter() - start
         return took
