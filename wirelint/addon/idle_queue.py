@@ -24,8 +24,8 @@ T = TypeVar("T")
 LARGE = 1 << 16
 """Size in bytes from which an item counts as large. 100 KB of Markdown take 50 ms, and 20 MB of one-character stream
 events a second, to parse."""
-_MOST = 8 << 20
-"""Bytes of all items that wait. In memory they are about six times as large."""
+_MOST = 16 << 20
+"""Bytes of all items that wait. In memory they are two to six times as large, with repairs the most."""
 _LEFT = 19
 """Seconds for traffic per second of this work."""
 _AT_ONCE = 0.005
