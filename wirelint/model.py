@@ -439,7 +439,10 @@ class Request(Copied):
 
     @property
     def is_continued(self) -> bool:
-        """Return True if the request names a reply or a conversation that the server keeps."""
+        """Return True if the request names a reply or a conversation that the server keeps.
+
+        Only then may a ledger know more of it. To ask the proxy's ledger takes long: it first judges all that has ended.
+        """
         return bool(self.previous or self.stored)
 
     @property

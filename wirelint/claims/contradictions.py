@@ -71,7 +71,7 @@ def false_test_reports(turn: Turn) -> Contradiction | None:
         return None
     failing, _ = _tests(tested[-1].result.text)
     failing = failing and not _PHRASES["failed"].search(turn.prose.masked) and not is_admission(turn.prose)
-    figures = {one for fact in tested for one in (*_tests(fact.result.text)[1], *_sums(fact.result.text))}
+    figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
     results = "\n".join(fact.result.text.casefold() for fact in tested)
     for sentence in turn.sentences:
         if failing and _PHRASES["passed"].search(sentence.masked):
@@ -96,27 +96,17 @@ _OF_THING = re.compile(r"[^\W\d_]{3,} \d+\b")
 
 @remembered
 def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
-    """Return True if a result reports failures, and its numbers of tests."""
+    """Return True if a result reports failures; and its numbers of tests, with the sums of those of several runs."""
     lower = text.lower()
     if "fail" not in lower and "passed" not in lower:  # a test that is a hundred times as fast as the patterns
         return False, frozenset()
-    return _PHRASES["failed"].search(text) is not None, _figures(text)
+    figures = _figures(text)
+    sums = {word: sum(number for number, other in figures if other == word) for _, word in figures}
+    return _PHRASES["failed"].search(text) is not None, frozenset([*figures, *((sums[word], word) for word in sums)])
 
 
-def _figures(text: str) -> frozenset[tuple[int, str]]:
-    return frozenset(_each_figure(text))
-
-
-def _sums(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the sums of the numbers of several test runs."""
-    found = list(_each_figure(text))
-    for word in {word for _, word in found}:
-        yield sum(number for number, other in found if other == word), word
-
-
-def _each_figure(text: str) -> Iterator[tuple[int, str]]:
-    for a, b, c, d in _FIGURE.findall(text):
-        yield whole_number(a or d), (b or c).lower()[:4]
+def _figures(text: str) -> list[tuple[int, str]]:
+    return [(whole_number(a or d), (b or c).lower()[:4]) for a, b, c, d in _FIGURE.findall(text)]
 
 
 _FIGURE = _PHRASES.pattern("figure", numerals=NUMERALS)
@@ -168,7 +158,7 @@ def _is_right_behind(key: str, at: int, text: str) -> bool:
 
 _LONGEST_LABEL = 80
 _OF_IT = r" (?:on|of|for|für|von|de|du|del|do|da|di|voor|van) [^,.;:\n]{1,40}"
-"""What a key is of, between its words and its value: "the payout on claim KS-7 is $350"."""
+"""The thing that a field belongs to, between the name of the field and its value: "the payout on claim KS-7 is $350"."""
 
 
 _NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')

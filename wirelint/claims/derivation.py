@@ -253,7 +253,7 @@ _KEY_BEFORE = re.compile(r"([^\W\d][\w.-]*) ?[=:] ?\Z")
 _LONGEST_KEY = 40
 
 
-_UNIT = re.compile(r"(?i)unit|uom|einheit|unidad|unidade|eenheid|jednostka")
+_UNIT = re.compile(r"(?i)unit|uom|einheit|unidad|eenheid|jednostka")
 """A key whose cell is the unit of the numbers beside it."""
 
 

@@ -61,7 +61,7 @@ class Failed(NamedTuple):
     @property
     def is_counted(self) -> bool:
         """True for a number or a list of failures: `failed: 2`."""
-        return _PHRASES["counted"].match("_".join(name_words(self.words.partition(":")[0]))) is not None
+        return _counts_failures(self.words.partition(":")[0])
 
 
 def failed_in_the_end(turn: Turn) -> list[Failed]:
@@ -287,12 +287,17 @@ def _failures(document: dict[str, Json], depth: int) -> Iterator[tuple[str, str]
             failed = key.casefold() in _FLAGS and not cell
         else:
             counted = isinstance(cell, (int, float, list)) and bool(cell)
-            failed = counted and _PHRASES["counted"].match("_".join(name_words(key))) is not None
+            failed = counted and _counts_failures(key)
         if failed:
             reasons = (one for why, one in document.items() if why.casefold() in REASONS and isinstance(one, str))
             yield f"{key}: {cell}", " ".join(reasons)
         elif isinstance(cell, dict) and depth < _DEEPEST:
             yield from _failures(cell, depth + 1)
+
+
+def _counts_failures(key: str) -> bool:
+    """Return True for the key of a number or a list of failures: `failed`, `errorCount`."""
+    return _PHRASES["counted"].match("_".join(name_words(key))) is not None
 
 
 def _reasons(document: dict[str, Json], depth: int) -> Iterator[str]:

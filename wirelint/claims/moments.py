@@ -98,9 +98,9 @@ def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
         sentence = next((one for one in statements(turn.prose) if one.start <= date.start < one.end), None)
         if slipped is None or sentence is None or is_last_day(date, given.dates, turn.prose.masked[: date.start]):
             continue
-        apart = {days_apart(date, one) or 0 for one in given.dates}
-        weeks = any(days % 7 == 0 and days <= _MOST_WEEKS * 7 for days in apart)
-        if not weeks and not any(not {days - 1, days, days + 1}.isdisjoint(given.spans.counts) for days in apart):
+        apart = [days_apart(date, one) or 0 for one in given.dates]
+        weeks = any(days % 7 == 0 and abs(days) <= _MOST_WEEKS * 7 for days in apart)
+        if not weeks and given.spans.counts.isdisjoint(near for days in apart for near in (days - 1, days, days + 1)):
             shown = turn.prose.text[date.start : date.end]
             other = "-".join(f"{part:02}" for part in slipped.given if part)
             against = f"the date {shown!r} is in no result, and {other} is left out"
@@ -117,7 +117,7 @@ def _is_ten_off(date: Date, one: Date) -> bool:
 
 
 def _is_month_off(date: Date, one: Date, given: GivenDates) -> bool:
-    """Return True for the same day of another month, which is no number of months that the conversation gives away."""
+    """Return True for the same day of another month, unless the conversation gives the number of months between them."""
     same = one.day == date.day and date.year in (0, one.year)
     return same and abs(one.month - date.month) not in (0, *given.spans.counts)
 
@@ -327,7 +327,7 @@ def _earlier_number(turn: Turn) -> Contradiction | None:
                 continue
             if sentence is None or is_said(at, turn.prose.masked, [turn.order]):
                 continue
-            # A small number is told of many things: of this one where the sentence has the words of its key.
+            # A small whole number may be about anything. It counts only if the sentence has the words of its key.
             named = particulars(" ".join(name_words(old.column)))
             if (
                 not old.value.is_whole

@@ -76,7 +76,7 @@ NAME = Name()
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 _ENDING = {">": r"[\w\"'|/\]=?-]", "`": r"[a-zA-Z\d_]"}
-"""What stands before a character that ends something: nearly every `>` ends a tag, a backtick behind a letter a name."""
+"""Characters after which a sign ends something: nearly every `>` ends a tag, and a backtick after a letter ends a name."""
 _ANCHORS: dict[str, Piece] = {
     "^": Anchor.LINE,
     r"\b": Anchor.WORD,
@@ -170,7 +170,7 @@ def sentence_end(first: str = "") -> str:
 
 
 def no_end(first: str, *, behind: bool = False) -> str:
-    """Return the pattern source of the place before a character that ends nothing. `behind`: of the place after it."""
+    """Return a look-behind that fails where a sign ends something, for the place before it. `behind`: for that after it."""
     return rf"(?<!{_ENDING[first]}{first * behind})" if first in _ENDING else ""
 
 

@@ -344,9 +344,7 @@ def context_of(session: Session, forwarded: Request | None, ledger: Ledger, perm
     the client's own; new ids resemble its ids.
     """
     request = forwarded if forwarded is not None else session.request
-    if (
-        request is not None and request.is_continued
-    ):  # else the proxy's ledger would first catch up with all that has ended
+    if request is not None and request.is_continued:
         request = ledger.completed(request, session.url)
     head = Unnamed.of(session.head(), ledger).but(request=request)
     made = RewriteContext(head, ledger, permit, streamed=session.streamed, own=session.request)
