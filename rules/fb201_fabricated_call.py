@@ -47,9 +47,10 @@ class FabricatedCall(Rule):
     ## What it does
     Reports a reply whose text claims an action (searched, read, changed, sent, ran, booked) of a declared tool,
     although no call and no result comes between the user's last message and the reply. A claim matches a tool by a
-    shared subject, by the words of the user's order, or by the verb in the tool's name; a report that repeats the order
-    as done counts in many languages. Where tools did run, a claim that none of them can explain is a warning: the mails
-    were read, and the reply says "I've sent the answer" though the sending tool was never called.
+    shared subject, by the words of the user's order, or by the verb in the tool's name; a report that repeats the
+    order as done counts in many languages. Where tools did run, a claim that none of them can explain is a warning:
+    the mails were read, and the reply says "I've sent the answer" though the sending tool was never called. A shell
+    whose commands only read (`du`, `git status`) has looked something up.
 
     ## Why is this bad?
     The user believes that the mail is out, the file is changed, the knowledge base has no answer. No log of the tools
@@ -110,6 +111,8 @@ class FabricatedCall(Rule):
             part, claim, fitting = found
             if asks_about_past(words) or (asks_for_text(words) and not orders_beside_text(words) & claim.kinds):
                 return
+            if any(call.name == fitting.tool.name for call in request.calls) and not asked(words) & claim.kinds:
+                return  # a call of an earlier turn did it
             names = ", ".join(sorted({one.tool.name for one in used}))
             idle = never_ran(fitting.tool, ledger.tools)
             yield self.text_finding(

@@ -7,6 +7,7 @@ from functools import partial
 from wirelint.claims import evidence
 from wirelint.claims.contradictions import contradictions, mcp_errors, misreported_errors
 from wirelint.claims.evidence import facts
+from wirelint.claims.pretended import pretended_output
 from wirelint.fixes.cut_fabricated import FabricationCutter
 from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
@@ -26,21 +27,25 @@ class FabricatedResult(Rule):
 
     ## What it does
     Reports a reply in which the model wrote a tool result itself, in the notation of results (`<tool_response>`,
-    `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
-    (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
-    after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
-    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. Also reports a
-    text that contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and
-    takes the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id,
+    `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own
+    markup (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a
+    result right after it), whatever tools are declared. The arguments of a declared tool are a call too; if only
+    the form shows a result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a
+    fix. A code block counts if it shows what a command printed that nobody ran, or an object with a value of the
+    conversation and others that no text has, which the reply then tells as facts. Also reports a text that
+    contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and takes
+    the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id,
     version or URL, a value of an earlier result where the same call has returned another one since, "nothing found"
     against hits or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against
     `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a
-    value, name, date, time, word or state of another row in a clause that names one row of a list (by a name, also one
-    that another result gives, or by its date, also in a list below the name or in a next sentence with a pronoun), one
-    of several objects by name, or one of several calls of a tool, "seven of the eight are open" against five, a sum
-    that is the column's but for a digit or two, a report that tells nothing of a failure (every result is an error; the
-    last result of an action has an error, a state such as `rejected`, a list or number of failures or a failed line),
-    values of the one thing whose look-up failed, another test outcome or argument.
+    value, name, date, time, word or state of another row in a clause that names one row of a list (by a name, also
+    one that another result gives, or by its date, also in a list below the name or in the sentences behind it), one
+    of several objects by name, or one of several calls of a tool, a line of a table or a list that alone gives
+    another value than its row has, a row called the cheapest or the longest that is neither the first nor the last
+    of its column, "seven of the eight are open" against five, a total that is the sum of no rows, a report that
+    tells nothing of a failure (every result is an error; the last result of an action has an error, a state such as
+    `rejected`, a list or number of failures or a failed line) or tells its action as done, values of the one thing
+    whose look-up failed, another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -50,16 +55,18 @@ class FabricatedResult(Rule):
     The result of `search` is `{"total": 14, "hits": […]}`. The reply is `The search returned no results.`
 
     ## False positives
-    Silent on markup in code or block quotes or that the user asked about, on values that follow from the results or are
-    anywhere in the conversation, on ranges and on what is usual, on new values where the results have more than three
-    numbers, unless two digits of one of them have changed places or one of five or more is another, on flags and states
-    that a later result changed, on arguments that a result repeats, on counts other than of rows in a state, on
-    narrowed denials ("no urgent mails"), on dates and times relative to today, in another time zone or beside a
-    duration, on states that an action of the turn may have changed, when one of several results supports the text, when
-    the text admits the error, repeats its words or its reason, or tells of a part only, when another action succeeded
-    after the failed one, and beside images and files. Results of more than 20,000 characters or 240 numbers and replies
-    of more than 8,000 characters are not compared. Errors that an MCP server returned on this wire are
-    `mcp-error-swallowed`.
+    Silent on markup in code or block quotes or that the user asked about, on code blocks if the user asks for JSON,
+    an example or code, on values that follow from the results or are anywhere in the conversation, on ranges and on
+    what is usual, on new values where the results have more than three numbers, unless two digits of one of them
+    have changed places or one of five or more is another, on flags and states that a later result changed, on
+    arguments that a result repeats, on counts other than of rows in a state, on the cheapest of a part ("with
+    breakfast", "before noon"), on totals with another number of the conversation added or taken off, on narrowed
+    denials ("no urgent mails"), on dates and times relative to today, in another time zone or beside a duration, on
+    states that an action of the turn may have changed or that are expected, when one of several results supports
+    the text, when the text admits the error, repeats its words or its reason, or tells of a part only, when another
+    action succeeded after the failed one, and beside images and files. Results of more than 20,000 characters or
+    240 numbers and replies of more than 8,000 characters are not compared. Errors that an MCP server returned on
+    this wire are `mcp-error-swallowed`.
 
     ## Fix safety
     Unsafe: a fabricated result is cut, with the text after it. Contradictions are reported only.
@@ -77,7 +84,7 @@ class FabricatedResult(Rule):
         if request is None or reply is None or not exchange.ok:
             return
         for choice in reply.choices:
-            written = list(self._written(request, choice))
+            written = list(self._written(request, choice)) or list(self._shown(request, choice))
             yield from written or self._contradicted(request, choice, ledger)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
@@ -104,6 +111,22 @@ class FabricatedResult(Rule):
                     fix=_CUT if visible else None,
                     severity="error" if visible else "info" if prose_marker or not found.sure else "warning",
                     confidence="high" if visible else "medium" if found.sure and not prose_marker else "low",
+                )
+                return
+
+    def _shown(self, request: Request, choice: Choice) -> Iterator[Finding]:
+        """Yield a finding on a code block with the output of a tool that gave none."""
+        if not request.shows_turn or choice.calls or choice.hosted or request.hosted:
+            return
+        for part in choice.parts:
+            made = pretended_output(request, prose.read(part.text)) if isinstance(part, Text) else None
+            if made is not None and isinstance(part, Text) and REDACTED not in part.text:
+                yield self.text_finding(
+                    part,
+                    (made.start, made.end),
+                    f"shows {excerpt(part.text[made.start : made.end], 80)!r}, but {made.against}",
+                    severity=made.severity,
+                    confidence=made.confidence,
                 )
                 return
 

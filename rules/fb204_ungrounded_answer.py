@@ -18,8 +18,10 @@ class UngroundedAnswer(Rule):
     ## What it does
     Reports a reply without a tool call that states a value with a unit (`22 °C`, `$150.00`) if the user asked for what a
     declared tool finds out or about a thing with a number ("train 48213"), nothing ran since the user's message, and the
-    value is nowhere in the conversation and no sum or conversion of its numbers. If the user's message tells the model to
-    use a tool, any new value or name counts.
+    value is nowhere in the conversation and no sum or conversion of its numbers. Several new values or times count whatever
+    the tools are for, if they are of the present or of a thing with a code (`VT-31`), and so do new names in code about
+    a thing of the user ("how does my branch look?"). If the user's message tells the model to use a tool, any new value or
+    name counts.
 
     ## Why is this bad?
     The model made the value up, or remembers an old one. The user takes it for the result of the tool.

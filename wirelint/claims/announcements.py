@@ -273,6 +273,8 @@ def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement |
         if match := pattern.search(line):
             groups = match.groupdict()
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
+            if gerund and _SUBJECT.match(line):
+                continue
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
     alone = _ALONE_ING.match(line) if len(prose.sentences) == 1 and not _PHRASES["finite"].search(line) else None
@@ -293,6 +295,10 @@ def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement |
             verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)
     return None
+
+
+_SUBJECT = re.compile(r"\W*\w+ing\b[^,;:.]{1,60} (?:gives|shows|makes|means|leaves|saves|yields|brings|is|was)\b")
+"""A gerund that is the subject of its sentence: "Adding up all looms gives 27 hours"."""
 
 
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.counts import miscounted_rows, miscounted_states
-from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items
+from wirelint.claims.currencies import wrong_currency
+from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items, denied_list
 from wirelint.claims.derivation import (
     data,
     is_computed,
@@ -33,20 +34,16 @@ from wirelint.claims.grounding import (
     statements,
     wrong_value,
 )
-from wirelint.claims.hidden_failures import answer_after_error, hidden_failure
-from wirelint.claims.listings import wrong_cells
-from wirelint.claims.moments import earlier_value, wrong_moment, wrong_weekday
-from wirelint.claims.numbers import (
-    wrong_currency,
-    wrong_unit,
-    wrong_version,
-)
+from wirelint.claims.hidden_failures import answer_after_error, failed_act, hidden_failure
+from wirelint.claims.moments import earlier_value, wrong_moment
+from wirelint.claims.parallel import deviating_line
 from wirelint.claims.row_checks import wrong_value_of_row
 from wirelint.claims.row_values import is_beside_key
 from wirelint.claims.rows import holds
 from wirelint.claims.states import opposite_states
+from wirelint.claims.superlatives import wrong_superlative
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.totals import altered_total
+from wirelint.claims.totals import wrong_total
 from wirelint.claims.values import LONGEST, NUMERALS, unit_of, whole_number
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
@@ -58,6 +55,7 @@ if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+_OF_GROUNDING = lexicon.Phrases("grounding")
 
 # Failed tests reported as passed.
 
@@ -233,6 +231,27 @@ def altered_codes(turn: Turn) -> Contradiction | None:
     return None
 
 
+def wrong_version(turn: Turn) -> Contradiction | None:
+    """Return the only version of a reply that no text has, if it leaves out one of a result: `4.12.2` for `4.2.11`."""
+    told = [*_VERSION.finditer(turn.prose.text)]
+    held = {version for text in turn.returned for version in _VERSION.findall(text)} if told else set()
+    unknown = [one for one in told if not any(one[0].lstrip("v") in text for text in turn.texts)]
+    left = held - {one[0] for one in told}
+    if not left or len({one[0] for one in unknown}) != 1 or (len(told) > 1 and len(left) == len(held)):
+        return None
+    for sentence in statements(turn.prose):
+        before = sentence.masked[: max(unknown[0].end() - sentence.start, 0) + _NEGATED_WITHIN]
+        inside = sentence.start <= unknown[0].start() < sentence.end
+        if inside and not _OF_GROUNDING["negates"].search(before):
+            return Contradiction(*sentence.span, f"the results have {min(left)!r}: {turn.good[-1].shown}")
+    return None
+
+
+_NEGATED_WITHIN = 8
+"""Characters behind a version in which it may be denied: "4.12.2 is not out"."""
+_VERSION = re.compile(r"(?<![\w.-])v?\d{1,4}(?:\.\d{1,4}){2,3}(?![\w.]*\w|/\d)")
+
+
 def dry_run_as_done(turn: Turn) -> Contradiction | None:
     """Return a report of a finished action if its result says that it was only tried: `"dry_run": true`."""
     tried = [fact for fact in turn.good if _TRIED.search(fact.result.text[:LONGEST])]
@@ -269,7 +288,7 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
-    checks = [denied_hits, denied_after_error]
+    checks = [denied_hits, denied_after_error, denied_list]
     if NONE_CUES.occur_in(prose.masked.lower()):
         checks.append(denied_items)
     checks += [miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
@@ -281,14 +300,23 @@ def contradictions(
             answer_after_error,
             miscounted_rows,
             value_for_null,
-            *[wrong_value, altered_total, wrong_unit, wrong_currency] * numbers,
-            *[wrong_cells, wrong_value_of_row] * readable,
+            *[wrong_value, wrong_total, wrong_currency] * numbers,
+            *[deviating_line, wrong_value_of_row, wrong_superlative] * readable,
             opposite_states,
             hidden_failure,
+            failed_act,
             earlier_value,
         ]
-        checks += [wrong_moment, wrong_weekday, altered_codes, wrong_version] if numbers else []
+        checks += [wrong_moment, altered_codes, wrong_version] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
+
+
+_REDACTED = "[redacted:"
+_HEAD = 4000
+_LONGEST = 400
+_FEWEST = 3
+"""Least number of words that identify an error. Fewer may be in any text."""
+_LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
 
 
 def _wrong_argument(turn: Turn) -> Contradiction | None:

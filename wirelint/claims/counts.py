@@ -74,7 +74,7 @@ def _shares_by_cell(text: str, every: Sequence[Sequence[Row]]) -> Iterator[tuple
     told = whole_numbers(text)
     for table in every:
         for key in table[0].cells if len(table) in told or re.search(rf"(?<!\d){len(table)}(?!\d)", text) else ():
-            cells = {cell for row in table if isinstance(cell := row.cells.get(key), str) and len(cell) > 1}
+            cells = {cell for row in table if isinstance(cell := row.cells.get(key), str) and _WORD.search(cell)}
             cells = cells if 1 < len(cells) <= min(MOST_WORDS, len(table) - 1) else set()
             for cell in (cell for cell in cells if cell in text):
                 for found in re.finditer(
@@ -120,6 +120,7 @@ _OF_ALL = re.compile(
     rf"(?i)(?<![\w.,/:-])(?P<number>\d{{1,3}}|one|{NUMERALS}) (?:of|out of|von|sur|de|di|van|z|из|av|af) "
     rf"(?:the |den |les |las |los |dei |delle |os |as |de )?(?P<all>\d{{1,3}}|{NUMERALS})(?![\w.,-]*\d)\b"
 )
+_WORD = re.compile(r"[^\W\d_].*[^\W\d_]")
 _SHORT = 3
 """Letters of a cell that a text may have by chance."""
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False}

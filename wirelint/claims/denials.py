@@ -7,8 +7,9 @@ what nobody knows.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
@@ -182,6 +183,43 @@ def denied_items(turn: Turn) -> Contradiction | None:
         return None
     retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(f"{state or ''} {turn.order}"))
     return None if retells else Contradiction(*none.span, fact.shown)
+
+
+def denied_list(turn: Turn) -> Contradiction | None:
+    """Return a clause that denies what a list of the only result holds, by the list's key: "no findings" against two
+    `findings`. The reply tells of none of them.
+    """
+    document = decode_json(turn.known[0].result.text) if len(turn.known) == 1 else None
+    keys = dict(_lists(document, 0)) if isinstance(document, dict) else {}
+    for sentence in turn.sentences if keys else ():
+        for denial in _NONE_OF.finditer(sentence.masked):
+            root = particulars(denial["noun"])
+            key = next((key for key in keys if root and root == particulars(name_words(key)[-1])), None)
+            if key is None or _PHRASES["others"].search(sentence.masked):
+                continue
+            told = particulars(" ".join(one.masked for one in turn.prose.sentences if one is not sentence))
+            items = particulars(json.dumps(keys[key])) - particulars(f"{turn.order} {' '.join(turn.sent)}") - _SMALL
+            if len(told & items) < _RETOLD:
+                return Contradiction(*sentence.span, f"{key} has {len(keys[key])}: {turn.known[0].shown}")
+    return None
+
+
+_NONE_OF = _PHRASES.pattern("none_of")
+"""A denial of a noun that nothing narrows."""
+_RETOLD = 2
+"""Particulars of the items that a reply has if it tells of them."""
+
+
+def _lists(document: dict[str, Json], depth: int) -> Iterator[tuple[str, list[Json]]]:
+    """Yield the lists of a document that are not empty, with their keys."""
+    for key, cell in document.items():
+        if isinstance(cell, list) and cell and name_words(key):
+            yield key, cell
+        elif isinstance(cell, dict) and depth < _DEEPEST:
+            yield from _lists(cell, depth + 1)
+
+
+_DEEPEST = 3
 
 
 def _only_table(text: str) -> tuple[Row, ...]:

@@ -129,6 +129,8 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     """
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if _LETTER_OR_DIGIT.search(line)]
     lines = [*lines[:1], *(one for one in lines[1:] if not one[1].startswith("# "))]
+    while lines and _FOOTER.fullmatch(lines[-1][1].strip()):
+        del lines[-1]
     if not 2 < len(lines) <= _MOST_LINES:
         return []
     shown = [line for _, line in lines]
@@ -138,6 +140,10 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
     # Among other lines only what no prose has: lines between cells (`psql`), and columns.
     first, cells = max(_piped(shown), _aligned(shown), key=_size)
     return [(number, row) for (number, _), row in zip(lines[first:], cells, strict=False)]
+
+
+_FOOTER = re.compile(r"(?i)\(?\d+ rows?\b[^,;|\t]*|exit code: ?\d+")
+"""What a database or a shell writes below a table: `(4 rows)`."""
 
 
 def _separated(lines: Sequence[str], separator: str) -> list[list[str]]:

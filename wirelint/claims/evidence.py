@@ -349,14 +349,14 @@ def has_material(claim: Claim, request: Request) -> bool:
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
-    """Return the abilities of the tools that the conversation called; none if there may be unknown ones."""
+    """Return the abilities of the tools that the turn called; none if there may be unknown ones."""
     if request.hosted or not request.tools_known or request.is_partial:
         return ()
     if not any(message.calls for message in request.turn):
         return ()
     if any(isinstance(part, (HostedCall, HostedResult)) for part in request.parts):
         return ()
-    declared = {name: request.tool(name) for name in {call.name for call in request.calls}}
+    declared = {name: request.tool(name) for name in {call.name for message in request.turn for call in message.calls}}
     tools = [tool for tool in declared.values() if tool is not None and not tool.hosted]
     return abilities(tools) if len(tools) == len(declared) else ()
 

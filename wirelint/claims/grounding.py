@@ -68,7 +68,8 @@ _ONLY = 6
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}[:.]\d\d(?:[:.]\d\d| ?(?:uur|Uhr|h\b|[ap]m\b))|\d{1,2}:\d\d\b|\d{1,2}[./]\d{1,2}[./]\d{2,4}"
 )
-_IN_NAME = re.compile(r"(?<=[^\W\d_])\d{2,}")
+_IN_NAME = re.compile(r"(?<=[^\W\d_])\d{2,}|(?<![\w/])\d{1,4}(?=/\d)|(?<=\d/)\d{1,4}(?![\w/])")
+"""A number in a name, or one of a pair: `33/18`."""
 _UNKNOWN_UNIT = re.compile(r" ?[^\W\d_a-z][^\W\d_]?(?![\w\u0900-\u0d7f])")  # the vowel signs of Hindi are no letters
 _FRENCH_CLOCK = re.compile(r"(?:[01]?\d|2[0-4])h(?:[0-5]\d)?(?!\w)")
 _FORMULA = re.compile(r"\d ?[^\W\d_]{0,12} ?[×÷*·+/x−-] ?\(?[$€£]?\d[^=\n]{0,60}[=≈]")
@@ -658,6 +659,10 @@ class Given:
             value.unit is not None or not value.is_whole or _OTHER_UNIT.match(self._prose.masked, value.end) is not None
             for value in own
         )
+
+    def is_new(self, value: Value) -> bool:
+        """Return True for a stated value that does not follow from the conversation."""
+        return value in self._new
 
     def has_bound(self, sentence: Sentence) -> bool:
         """Return True if a sentence has a bound with a unit that the conversation does not give: "up to 30 days"."""

@@ -18,7 +18,7 @@ from wirelint.claims.actions import bare
 from wirelint.claims.announcements import is_english
 from wirelint.claims.derivation import STOP, equals, is_said
 from wirelint.claims.evidence import REASONS, SURE, Contradiction, Fact, Turn
-from wirelint.claims.grounding import particulars, stated, statements
+from wirelint.claims.grounding import ECHO, particulars, stated, statements
 from wirelint.claims.rows import holds
 from wirelint.claims.states import FAILURE, REFUSED, fields_of, object_of, pattern_of, states, states_of
 from wirelint.claims.toolkinds import name_words
@@ -180,7 +180,9 @@ _KEY = re.compile(r"['\"]?\w+['\"]?\s*:")
 
 def words_of_call(fact: Fact) -> frozenset[str]:
     """Return the particulars of a call: those of its arguments and of the tool's name."""
-    return particulars(f"{fact.arguments} {' '.join(name_words(fact.able.tool.name))}")
+    sent = decode_json(fact.arguments)
+    values = " ".join(map(str, sent.values())) if isinstance(sent, dict) else fact.arguments
+    return particulars(f"{values} {' '.join(name_words(fact.able.tool.name))}")
 
 
 def _claims_it(failed: Fact, siblings: Sequence[Fact], prose: Prose) -> bool:
@@ -231,6 +233,29 @@ def answer_after_error(turn: Turn) -> Contradiction | None:
                 new = sum(one.start <= start < one.end for start in strange)
                 if new > 1 or (new and not may_tell(one.masked)):
                     return Contradiction(*one.span, f"the result is an error: {fact.shown}", *SURE)
+    return None
+
+
+def failed_act(turn: Turn) -> Contradiction | None:
+    """Return a sentence that reports the act of a call that failed as done: "the sluice has been closed to 40 percent"."""
+    prose = turn.prose
+    failed = [
+        one.fact
+        for one in failed_in_the_end(turn)
+        if (one.words or one.fact.outcome.error) and not one.looks and not one.fact.able.shell
+    ]
+    for fact in failed:
+        own = words_of_call(fact)
+        others = [words_of_call(one) for one in turn.known if one is not fact]
+        for sentence in statements(prose):
+            if not any(_OF_GROUNDING[key].search(sentence.masked) for key in ("done", "done_in_english")):
+                continue
+            behind = [one.masked for one in prose.sentences if one.end >= sentence.end]
+            shared = particulars(prose.text[slice(*sentence.span)])
+            if may_tell(sentence.masked) or any(map(tells_failure, behind)) or len(shared & own) < ECHO:
+                continue
+            if all(len(shared & other) < len(shared & own) for other in others):
+                return Contradiction(*sentence.span, f"the result is an error: {fact.shown}", *SURE)
     return None
 
 

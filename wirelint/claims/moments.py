@@ -27,7 +27,7 @@ from wirelint.claims.grounding import particulars, statements
 from wirelint.claims.rows import holds
 from wirelint.claims.states import fields_of, object_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values, weekdays, without_moments
+from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values, without_moments
 from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -243,38 +243,6 @@ def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
     words = _WORD.findall(f"{before} {sentence.masked[max(at - sentence.start, 0) :]}")
     units = (unit_of(word) for word in words if len(word) > 2)
     return any(unit is not None and unit.dimension == "time" for unit in units)
-
-
-def wrong_weekday(turn: Turn) -> Contradiction | None:
-    """Return a date of the results with another day of the week than the calendar's: "Tuesday, 14 March" 2025.
-
-    A text that names the day of the reply may know another calendar.
-    """
-    text, (names, pattern) = turn.prose.masked, weekdays()
-    known = [date for other in turn.returned for date in dates(other) if date.year]
-    for sentence in statements(turn.prose) if known else ():
-        for date in dates(sentence.masked):
-            at, end = sentence.start + date.start, sentence.start + date.end
-            # Not up to the last place that is near, since `re` takes it for the end of a word: "mon" of "months".
-            named = pattern.finditer(text, max(at - _WEEKDAY_NEAR, sentence.start), sentence.end)
-            beside = [one for one in named if one.end() <= end + _WEEKDAY_NEAR]
-            whole = next((one for one in known if date.agrees(one)), None)
-            if (
-                whole is None
-                or len(beside) != 1
-                or _DIGIT.search(text[beside[0].end() : at] + text[end : beside[0].start()])
-            ):
-                continue
-            day = names[beside[0][0].casefold()]
-            if day == whole.weekday or any(
-                names[one.casefold()] == day for other in turn.texts for one in pattern.findall(other)
-            ):
-                continue
-            shown = text[beside[0].start() : beside[0].end()]
-            return Contradiction(
-                *sentence.span, f"{shown!r} is not the day of {whole.year}-{whole.month:02}-{whole.day:02}"
-            )
-    return None
 
 
 _WEEKDAY_NEAR = 14

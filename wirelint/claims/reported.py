@@ -28,9 +28,9 @@ from wirelint.claims.grounding import (
 )
 from wirelint.claims.order_check import HANDED_OVER, is_order, is_polite
 from wirelint.claims.side_effects import heads_text, shows_product
-from wirelint.claims.toolkinds import Ability, ability, may_also, name_words, told_by
+from wirelint.claims.toolkinds import Ability, ability, fits, may_also, name_words, reads_only, told_by
 from wirelint.claims.values import FIRST_UNSPACED
-from wirelint.model import Request, Tool
+from wirelint.model import Request, Tool, ToolCall
 from wirelint.text.prose import Prose, Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -120,9 +120,9 @@ def reported_beside_lookups(
 ) -> tuple[Claim, Ability] | None:
     """Return the report of an action with two particulars of the order that no call sent and no result has.
 
-    All calls of the conversation only looked something up, so that none of them did it.
+    All calls of the turn only looked something up, so that none of them did it.
     """
-    words, called = last_words(request), {call.name for call in request.calls}
+    words, called = last_words(request), {call.name for message in request.turn for call in message.calls}
     idle = [one for one in able if one.tool.name not in called and (one.kinds - {"search", "read"} or not one.kinds)]
     if not idle or not _has_only_looked_up(request):
         return None
@@ -131,6 +131,14 @@ def reported_beside_lookups(
     sent = " ".join(call.arguments.text for call in request.calls)
     given = particulars(words) - particulars(f"{sent} {' '.join(result.text for result in request.results)}")
     english = is_english(prose.masked)
+    for act in claims(prose):
+        kinds = act.kinds - {"search", "read"}
+        if act.form != "said" or act.earlier or not kinds or _is_by_itself(act, words):
+            continue
+        if _NOTHING.match(act.object) is None:
+            one = next((one for one in idle if _is_of_subject(act, kinds, one)), None)
+            if one is not None:
+                return act, one
     for sentence in prose.sentences:
         main = _SUBORDINATE.split(sentence.masked, maxsplit=1)[0]
         if sentence.question or len(sentence.masked) > LONGEST_ORDER or _PHRASES["negates"].search(main):
@@ -152,10 +160,20 @@ def reported_beside_lookups(
             if _names_act(one, done[0], told, told & given)
             or (by_me and is_named_apart(one, used, sentence.masked, least=2))
         )
-        one = idle[0] if len(told & given) > 1 else next(named, None)
+        ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(
+            _roots(words)
+        )  # "turn it off": "I turned it off"
+        one = idle[0] if len(told & given) > 1 or ordered else next(named, None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
+
+
+def _is_of_subject(act: Claim, kinds: frozenset[Kind], one: Ability) -> bool:
+    """Return True if a finished act is one of a tool, on the thing that the tool's name has: "I've opened a ticket" of
+    `create_ticket`.
+    """
+    return not nouns_of(one.tool).isdisjoint(words_in(act.object)) and fits(one, kinds, act.verb, act.object)
 
 
 def _only_asks(words: str) -> bool:
@@ -183,7 +201,8 @@ def acted_by_name(
         return None
     # A result may tell of it.
     returned = _roots(" ".join(result.text for message in request.turn for result in message.results))
-    idle = [one for one in able if one.tool.name not in called and not (one.kinds and one.kinds <= {"search", "read"})]
+    acting = [one for one in able if not (one.kinds and one.kinds <= {"search", "read"})]
+    now = {call.name for message in request.turn for call in message.calls}
     own = frozenset[str]().union(*(_roots(told_by(other.tool)) for other in used))
     for act in itertools.chain(said, _acts_by_form(prose) if used else ()):
         if not used and _is_of_text(act, prose, words):
@@ -196,6 +215,8 @@ def acted_by_name(
         if any(may_also(other, act.kinds & _OUTSIDE) for other in used):
             continue
         sentence = prose.text[act.start : act.end]
+        # What the user orders now, no call of an earlier turn has done.
+        idle = [one for one in acting if one.tool.name not in (now if verb & _roots(words) else called)]
         one = next((one for one in idle if _is_told(act, one.tool, sentence, words)), None)
         if one is not None:
             return act, one
@@ -326,10 +347,17 @@ def _is_brief_order(prose: Prose, request: Request) -> bool:
 
 
 def _has_only_looked_up(request: Request) -> bool:
-    """Return True if all calls of the conversation are of declared tools that search or read."""
-    names = {call.name for call in request.calls}
-    called = [ability(tool) for tool in request.tools if tool.name in names]
-    return len(called) == len(names) and all(one.kinds and one.kinds <= {"search", "read"} for one in called)
+    """Return True if all calls of the turn are of declared tools that search or read, or commands that only read."""
+    able = {tool.name: ability(tool) for tool in request.tools}
+    calls = [call for message in request.turn for call in message.calls]
+    return all(call.name in able and _looks_up(call, able[call.name]) for call in calls)
+
+
+def _looks_up(call: ToolCall, one: Ability) -> bool:
+    if not one.shell:
+        return bool(one.kinds) and one.kinds <= {"search", "read"}
+    commands = [cell for cell in (call.arguments.mapping or {}).values() if isinstance(cell, str)]
+    return bool(commands) and any(map(reads_only, commands))
 
 
 def _last_answer(request: Request) -> str:

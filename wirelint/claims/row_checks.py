@@ -58,7 +58,6 @@ def wrong_value_of_row(turn: Turn) -> Contradiction | None:
                 _all_alike(prose, table)
                 or _none_of_them(prose, table)
                 or _mixed(prose, parts)
-                or _named_by_one_cell(turn, parts)
                 or _listed_alike(prose, parts)
                 or _stated_in_turn(prose, parts, table)
                 or out_of_bounds(turn, around, table, parts)
@@ -106,31 +105,6 @@ def _mixed(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
                 named = next(number for number, one, _ in whole if one is other)
                 against = f"{name!r} is of another row than {other.names[named]!r}: {row.place}"
                 return Contradiction(*part, against)
-    return None
-
-
-def _named_by_one_cell(turn: Turn, parts: Sequence[Named]) -> Contradiction | None:
-    """Return a clause with one cell of a row that the reply names by nothing else, in place of that of the only other row
-    that it names: "KL1766 to Amsterdam is on time. Head for gate B44", which is the gate of another flight.
-    """
-    text, named = turn.prose.text, [one for _, found in parts for one in found]
-    rows = {row.place: row for _, row, _ in named}
-    columns: dict[str, set[int]] = {}
-    for number, row in _cells_named(named):
-        columns.setdefault(row.place, set()).add(number)
-    for one, other in itertools.permutations(rows.values(), 2) if len(rows) == len(columns) == 2 else ():
-        only = columns[one.place]
-        if len(only) != 1 or only <= columns[other.place] or len(columns[other.place]) < 2:
-            continue
-        number = next(iter(only))
-        if (
-            one.names[number] in map(str, other.cells.values())
-            or holds(text, other.names[number])
-            or any(holds(told, one.names[number]) for told in turn.told)
-        ):
-            continue
-        part = next(part for part, found in parts if any(row.place == one.place for _, row, _ in found))
-        return Contradiction(*part, f"{one.names[number]!r} is of another row than {other.names[0]!r}: {one.place}")
     return None
 
 

@@ -38,7 +38,7 @@ from wirelint.claims.moments import form_of_durations
 from wirelint.claims.rows import DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, weekdays, without_moments
+from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, without_moments
 from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -83,7 +83,6 @@ def wrong_clause(
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
             or _code_of_key(clause, turn.texts)
-            or _weekday_of_another(turn.prose, clause, table)
         )
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
@@ -141,7 +140,7 @@ def _value_of_another(
         if (
             derived_from(value, own)
             or (not labelled and _is_of_row(value, own, beside, asked))
-            or is_said(value, clause.text, texts)
+            or (not labelled and is_said(value, clause.text, texts))
         ):
             continue
         telling = value.unit is not None or not value.is_whole or abs(value.readings[0]) >= LARGE
@@ -267,9 +266,10 @@ def _date_of_another(
         if any(re.search(rf"(?<!\d){mine.day}\.(?!\d)", clause.text) for mine in known):
             continue  # "until the 10th": `bis zum 10. und`
         in_table = sum(date.agrees(other) for row in table for other in _dates_of(row))
-        if sum(date.agrees(other) for other in everywhere.dates) > in_table:
-            continue
         before = clause.text[: date.start]
+        labelled = by_key and in_table > 0 and _RIGHT_BEHIND.fullmatch(before) is not None
+        if not labelled and sum(date.agrees(other) for other in everywhere.dates) > in_table:
+            continue
         computed = in_table == 0
         if by_key:  # "ends on 31 July": a date right behind a key is that of the key
             given = [*known, *everywhere.dates]
@@ -283,8 +283,13 @@ def _date_of_another(
 
 
 def _is_after_interval(date: Date, row: Row) -> bool:
-    """Return True if a date is as many days from one of its row as the row tells: watered on 1 June, every 18 days."""
+    """Return True if a date is as many days from one of its row as the row tells: watered on 1 June, every 18 days.
+
+    It may also be the next day, or the one before, of a moment that is told in another time zone.
+    """
     apart = {abs(days_apart(date, mine) or 0) for mine in _dates_of(row)}
+    if 1 in apart and times_of(row):
+        return True
     return any(cell in apart for cell in row.cells.values() if isinstance(cell, (int, float)) and cell > 1)
 
 
@@ -292,7 +297,7 @@ def _dates_of(row: Row) -> list[Date]:
     return [date for cell in row.cells.values() if isinstance(cell, str) for date in dates(cell)]
 
 
-_RIGHT_BEHIND = re.compile(r"\W{0,8}(?:\w{1,3}\W{1,3})?")
+_RIGHT_BEHIND = re.compile(r"\W{0,8}(?:\w{1,8}\W{1,4})?")
 
 
 def _time_of_another(
@@ -442,22 +447,3 @@ def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
 
 def _form_of_code(code: str) -> str:
     return re.sub(r"[A-Z]", "A", DIGIT.sub("9", code))
-
-
-def _weekday_of_another(prose: Prose, clause: Clause, table: Sequence[Row]) -> str | None:
-    """Return why the only day of the week in a clause is that of another row: "the blue bin is collected on Thursday"."""
-    names, pattern = weekdays()
-    told = {names[day.casefold()] for day in pattern.findall(clause.text)}
-    own = _weekdays_of(clause.row) if len(told) == 1 else set()
-    if not own or own & told or dates(prose.text[clause.start : clause.end]) or _PHRASES["relates"].search(clause.text):
-        return None
-    other = next((row for row in table if _weekdays_of(row) == told), None)
-    return f"the day is that of {other.place}, not of {clause.row.place}" if other is not None else None
-
-
-def _weekdays_of(row: Row) -> set[int]:
-    """Return the days of the week of a row, 0 for Monday: those that it names, and those of its dates."""
-    names, _ = weekdays()
-    cells = [cell for cell in row.cells.values() if isinstance(cell, str)]
-    named = {names[cell.casefold()] for cell in cells if cell.casefold() in names}
-    return named or {day.weekday for cell in cells for day in dates(cell) if day.weekday is not None}

@@ -28,10 +28,7 @@ from wirelint.claims.derivation import (
     table_lines,
 )
 from wirelint.claims.evidence import Fact
-from wirelint.claims.grounding import (
-    is_about_this_case,
-)
-from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, PRONOUN, states, states_of
+from wirelint.claims.states import DEEPEST, FIRST_UNSPACED, states, states_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, clocks, dates, unit_of, values
 from wirelint.jsonvalues import decode_json
@@ -138,12 +135,25 @@ def _tables(document: Json, place: str, depth: int) -> Iterator[tuple[Row, ...]]
                 row._replace(names=(" ".join(name_words(key)), *row.names))
                 for key, row in zip(named, rows, strict=True)
             )
+        if _FEWEST_NUMBERS <= len(document) <= MOST_ROWS and all(map(_is_numbered, document, document.values())):
+            yield tuple(
+                Row((key,), {"date": key, place.rpartition("/")[2]: one}, f"{place}/{key}")
+                for key, one in document.items()
+            )
         if 1 < len(document) <= MOST_ROWS and all(str(one).casefold() in states() for one in document.values()):
             yield tuple(
                 Row((" ".join(name_words(key)),), {key: one}, f"{place}/{key}") for key, one in document.items()
             )
         for key, value in document.items():
             yield from _tables(value, f"{place}/{key}", depth + 1)
+
+
+_FEWEST_NUMBERS = 3
+
+
+def _is_numbered(key: str, cell: Json) -> bool:
+    """Return True for a number below a date or a time: `"2026-03-02": 21.5`."""
+    return isinstance(cell, (int, float)) and not isinstance(cell, bool) and bool(dates(key) or clocks(key))
 
 
 def _rows_of(objects: Sequence[Mapping[str, Json]], places: Sequence[str]) -> tuple[Row, ...]:
@@ -264,11 +274,15 @@ def fields_by_key(text: str) -> tuple[Row, ...]:
     rows = [
         Row(names, {key: cell}, place)
         for place, key, cell in _scalars(decode_json(text), "", 0)
-        if (names := _key_names(key))
+        if (names := _key_names(place.split("/")[-2] if key in _PLAIN_KEYS and place.count("/") > 1 else key))
     ]
     counts = Counter(name for row in rows for name in row.names)
     rows = [row._replace(names=tuple(name for name in row.names if counts[name] == 1)) for row in rows]
     return tuple(row for row in rows if row.names)[:MOST_ROWS]
+
+
+_PLAIN_KEYS = frozenset(("date", "value", "amount", "at", "time", "number", "text", "datum", "fecha", "data", "until"))
+"""Keys that say only with the one around them what they hold: `"service": {"date": "2026-05-04"}`."""
 
 
 def _scalars(document: Json, place: str, depth: int) -> Iterator[tuple[str, str, Json]]:
@@ -403,11 +417,15 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
 
 def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
     """Return the clauses of statements and the lines of tables that name rows, and the items below a row's name."""
-    plain = folded(prose.text)
-    named = [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
+    named = named_in(folded(prose.text), table)
     named = [one for one in named if _FROM.search(prose.text, max(one[0][0] - _BEFORE_NAME, 0), one[0][0]) is None]
     parts = _parts(prose, named)
-    return [*parts, *_items_below_names(prose, named), *_sentences_behind(prose, parts)]
+    return [*parts, *_items_below_names(prose, named), *_sentences_behind(prose, parts, table)]
+
+
+def named_in(plain: str, table: Sequence[Row]) -> list[NamedRow]:
+    """Return the names of rows in a text without capitals and accents."""
+    return [(span, row, name) for row in table for name in row.names for span in places(plain, folded(name))]
 
 
 def rows_by_date(prose: Prose, table: Sequence[Row]) -> list[Named]:
@@ -423,7 +441,7 @@ def rows_by_date(prose: Prose, table: Sequence[Row]) -> list[Named]:
 
 def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
     named = sorted(named, key=itemgetter(0))
-    spans = [(one.start, one.end) for one in prose.sentences if not one.question and is_about_this_case(one)]
+    spans = [(one.start, one.end) for one in prose.sentences if not one.question]
     spans += [line.span() for line in TABLE_LINE.finditer(prose.text)]
     found: list[Named] = []
     for start, end in dict.fromkeys(part.span() for span in spans for part in _CLAUSE.finditer(prose.text, *span)):
@@ -433,14 +451,31 @@ def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
     return found
 
 
-def _sentences_behind(prose: Prose, parts: Sequence[Named]) -> Iterator[Named]:
-    """Yield the sentences that begin with a pronoun, right behind one about one row: "NH-07 is overdue. It did 118,402"."""
-    about = {part[0]: found[:1] for part, found in parts if len({row.place for _, row, _ in found}) == 1}
-    starts = {part[0] for part, _ in parts}
-    for before, one in itertools.pairwise(prose.sentences):
-        adjoins = before.start in about and "\n" not in prose.text[before.start : one.start] and not one.question
-        if adjoins and PRONOUN.match(one.masked) and starts.isdisjoint(range(one.start, one.end)):
-            yield (one.start, one.end), about[before.start]
+def _sentences_behind(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Iterator[Named]:
+    """Yield the sentences without a row's name that follow in the same line on one about one row: "It did 118,402"."""
+    about = {part: found[:1] for part, found in parts if len({row.place for _, row, _ in found}) == 1}
+    named = [part for part, _ in parts]
+    topic: tuple[tuple[int, int], list[NamedRow]] | None = None
+    for one in prose.sentences:
+        inside = [part for part in named if one.start <= part[0] and part[1] <= one.end]
+        if inside:
+            topic = (inside[-1], about[inside[-1]]) if len(inside) == 1 and inside[-1] in about else None
+        elif topic is not None and "\n" not in prose.text[topic[0][0] : one.start]:
+            if one.question or any(holds(one.masked, word) for word in _words_of_others(topic[1][0][1], table)):
+                topic = None
+            else:
+                yield (one.start, one.end), topic[1]
+        else:
+            topic = None
+
+
+def _words_of_others(row: Row, table: Sequence[Row]) -> set[str]:
+    """Return the words in names of rows other than one: `shop` of `shop.mill.example`."""
+    own = {word for name in row.names for word in _NAME_PART.findall(name.lower())}
+    return {word for other in table for name in other.names for word in _NAME_PART.findall(name.lower())} - own
+
+
+_NAME_PART = re.compile(r"[^\W\d_]{3,}|\d{3,}")
 
 
 def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:

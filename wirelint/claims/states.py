@@ -133,7 +133,8 @@ def opposite_state(text: str, cells: Mapping[str, Json], place: str = "") -> str
         if (
             found is not None
             and not _is_negated(text, found)
-            and _PHRASES["doer"].search(text[: found.start()]) is None
+            and _PHRASES["expected"].search(text[: found.start()]) is None
+            and (" " in found[0] or _PHRASES["doer"].search(text[: found.start()]) is None)  # "we have it in stock"
         ):
             return f"{found[0]!r} is the opposite of {place}/{key} = {cells[key]}"
     return None

@@ -91,8 +91,11 @@ def _bound(row: Mapping[str, Json], end: str) -> Iterator[float]:
     for key, cell in row.items():
         words = frozenset(name_words(key.replace(" ", "_")))
         ends = _ends(cell) if words & _BOUNDS["range"] else []
+        side = _ONE_SIDED.fullmatch(cell) if isinstance(cell, str) and words & _BOUNDS["range"] else None
         if len(ends) == 2 and end != "value":
             yield ends[end == "high"]
+        elif side is not None and end == ("high" if side[1][0] in "<≤" else "low"):
+            yield float(side[2])
         elif isinstance(cell, (int, float)) and not isinstance(cell, bool) and words & _BOUNDS[end]:
             yield float(cell)
 
@@ -105,6 +108,8 @@ def _ends(cell: Json) -> list[float]:
 
 
 _RANGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*[-–—]\s*(\d+(?:\.\d+)?)\s*\D{0,12}")
+_ONE_SIDED = re.compile(r"\s*([<>≤≥]=?)\s*(\d+(?:\.\d+)?)\s*\D{0,12}")
+"""A range with one end: `<3.5`."""
 _BOUNDS = {
     "low": frozenset(_PHRASES.words("bounds_low")),
     "high": frozenset(_PHRASES.words("bounds_high")),

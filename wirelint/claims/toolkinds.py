@@ -223,6 +223,19 @@ def does_anything(able: Ability) -> bool:
     return able.shell or _PHRASES["anything"].search(named) is not None
 
 
+def reads_only(command: str) -> bool:
+    """Return True if all programs of a shell's command only read: `ls -l | wc -l`."""
+    if _WRITES_FILE.search(command):
+        return False
+    parts = [part.split() for part in _JOINTS.split(command)]
+    return any(parts) and all(part[0] in _READERS or " ".join(part[:2]) in _READERS for part in parts if part)
+
+
+_JOINTS = re.compile(r"&&|\|\|?|;|\n")
+_WRITES_FILE = re.compile(r"(?<![12&])>(?!\s*/dev/null|&)|-delete\b|-exec\b|-i\b|\btee\b|`|\$\(")
+_READERS = frozenset(word.replace("_", " ") for word in _PHRASES.words("readers"))
+
+
 def reports(result: str, kinds: frozenset[Kind]) -> bool:
     """Return True if a result may report an action of the kinds: by a finished form, or in a short text by any word."""
     return _tells(_SIDE_EFFECTS if len(result) <= _SHORT_RESULT else _REPORTS, result, kinds)

@@ -2,85 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from wirelint.claims.derivation import MONEY, MOST_DATA, MOST_ROWS, as_datum, equals, is_computed, is_said
+from wirelint import lexicon
+from wirelint.claims.derivation import (
+    MOST_DATA,
+    MOST_ROWS,
+    as_datum,
+    data,
+    derived_from,
+    is_computed,
+    is_percentage,
+    is_said,
+)
 from wirelint.claims.evidence import Contradiction, Turn
-from wirelint.claims.grounding import is_altered, stated
+from wirelint.claims.grounding import is_bound, statements
 from wirelint.claims.rows import Row, tables
-from wirelint.claims.values import Value, values
+from wirelint.claims.values import Unit, Value, same, values, without_moments
+from wirelint.text.prose import Sentence
 
-_MOST_TOTALS = 200
-"""Sums that a number is compared with; of more of them, one may be alike by chance."""
-_MOST_GROUPS = 6
-"""Different cells of a column that puts rows into groups."""
-_DIGITS = 4
-"""Digits of a sum of which a reply may have one wrong."""
+_PHRASES = lexicon.Phrases("totals")
+
 _TELLING = 1000
-"""Sums in their last digit from which on another one hardly differs in one digit by chance."""
+"""Whole numbers from which on a column holds no numbers of pieces."""
 _DECIMALS = 6
 
 
-class _Total(NamedTuple):
-    """The sum of a column. `step`: one in the last digit of its numbers."""
-
-    name: str
-    amount: float
-    step: float
-
-
-def altered_total(turn: Turn) -> Contradiction | None:
-    """Return a number that is the sum of a column, or of the rows with a common cell, but for one digit or two."""
-    pool = turn.numbers
-    said = stated(turn.prose) if len(pool) < MOST_DATA else []
-    unknown = [one for one in said if not one.value.ranges and not is_said(one.value, turn.prose.masked, turn.texts)]
-    every = [table for text in turn.returned for table in tables(text) if len(table) <= MOST_ROWS] if unknown else []
-    totals = list(dict.fromkeys(total for table in every for total in _totals(table)))
-    told = values(turn.prose.masked)
-    for one in unknown if len(totals) <= _MOST_TOTALS else ():
-        found = next((total for total in totals if _is_altered(one.value, total, len(totals), told)), None)
-        beside = [as_datum(value) for value in told if value.start != one.value.start]
-        if found is not None and not is_computed(one.value, pool) and not is_computed(one.value, beside):
-            shown = turn.prose.text[one.value.start : one.value.end]
-            against = f"{shown!r} is not in the result, and the sum of {found.name} is {found.amount:.10g}"
-            return Contradiction(*one.sentence.span, against)
+def wrong_total(turn: Turn) -> Contradiction | None:
+    """Return a number that is called a total, and is the sum of no rows of a column."""
+    prose, pool = turn.prose, turn.numbers
+    said = [one for one in statements(prose) if _PHRASES["total"].search(one.masked)] if len(pool) < MOST_DATA else []
+    every = [table for text in turn.returned for table in tables(text) if len(table) <= MOST_ROWS] if said else []
+    columns = [column for table in every for column in _columns(table)]
+    columns += _columns_of_lines(turn.returned) if said and not every else []
+    told = without_moments(prose.masked) if columns else []
+    for sentence, value in itertools.product(said, told):
+        if not sentence.start <= value.start < sentence.end or not _is_called_total(value, sentence, told):
+            continue
+        if is_said(value, prose.masked, turn.texts) or derived_from(value, pool) or is_bound(value, prose.masked):
+            continue
+        likely = next((one for one in columns if _is_about(value, one)), None)
+        rest = [other for other in told if other.start != value.start]
+        if likely is None or is_computed(value, pool) or is_computed(value, [*map(as_datum, rest)]):
+            continue
+        before = [abs(one.readings[0]) for one in rest if one.start < value.start]
+        parts = [*(column.numbers for column in columns), before[-_MOST_SUMMED:]]
+        extras = [*(datum.value.readings[0] for datum in pool), *(one.readings[0] for one in values(turn.order))]
+        if not any(_is_sum(value, numbers, extras) for numbers in parts):
+            shown = prose.text[value.start : value.end]
+            against = f"{shown!r} is the sum of no rows: that of {likely.name} is {sum(likely.numbers):.10g}"
+            return Contradiction(*sentence.span, against)
     return None
 
 
-def _is_altered(value: Value, total: _Total, among: int, told: Sequence[Value]) -> bool:
-    """Return True if a number is a sum with other digits, and no number of the reply is the sum itself."""
-    step = total.step
-    if step >= 1 and value.unit is not None and value.unit.dimension in MONEY:
-        return False  # whole numbers without a currency
-    step *= 10.0 ** min(_zeros(total.amount / step), _zeros(value.readings[0] / step))
-    summed = value._replace(readings=(total.amount,), step=step)
-    if abs(total.amount / step) < _TELLING or not is_altered(value, summed, among, least=_DIGITS):
-        return False
-    return not any(equals(other, summed) for other in told)
+class _Column(NamedTuple):
+    """The numbers of a column. `step`: one in their last digit."""
+
+    name: str
+    numbers: tuple[float, ...]
+    step: float
 
 
-def _totals(table: Sequence[Row]) -> Iterator[_Total]:
-    """Yield the sums of the columns of numbers, over all rows and over those with a common cell."""
+def _columns(table: Sequence[Row]) -> Iterator[_Column]:
+    """Yield the columns of numbers of a table, and the products of prices and numbers of pieces."""
     for key in table[0].cells:
         cells = [row.cells.get(key) for row in table]
         numbers = [float(one) for one in cells if isinstance(one, (int, float)) and not isinstance(one, bool)]
-        if len(numbers) < len(cells):
+        if len(numbers) < max(len(cells), 2):
             continue
         decimals = max(len(f"{one:.{_DECIMALS}f}".rstrip("0").partition(".")[2]) for one in numbers)
-        step = 10.0**-decimals if decimals else 10.0 ** min(map(_zeros, numbers))
-        yield _Total(key, sum(numbers), step)
-        if decimals:  # prices, each of them times a number of pieces
-            for other, pieces in _whole_columns(table):
-                product = sum(number * piece for number, piece in zip(numbers, pieces, strict=True))
-                yield _Total(f"{key} times {other}", round(product, _DECIMALS), step)
-        for other in table[0].cells if len(table[0].cells) * len(table) <= MOST_DATA else ():
-            groups: dict[str, list[float]] = {}
-            for row, number in zip(table, numbers, strict=True):
-                groups.setdefault(str(row.cells.get(other)), []).append(number)
-            for cell, own in groups.items() if other != key and 1 < len(groups) <= _MOST_GROUPS else ():
-                if len(own) > 1:
-                    yield _Total(f"{key} for {other} = {cell}", sum(own), step)
+        yield _Column(key, tuple(numbers), 10.0**-decimals)
+        for other, pieces in _whole_columns(table):
+            if other != key:
+                products = tuple(number * piece for number, piece in zip(numbers, pieces, strict=True))
+                yield _Column(f"{key} times {other}", products, 10.0**-decimals)
+
+
+def _columns_of_lines(texts: Iterable[str]) -> list[_Column]:
+    """Return the columns of texts without a heading: the numbers at one place of several lines."""
+    columns: dict[tuple[str, Unit | None], list[Value]] = {}
+    for datum in (datum for text in texts for datum in data(text)):
+        columns.setdefault((datum.column, datum.value.unit), []).append(datum.value)
+    return [
+        _Column(name, tuple(one.readings[0] for one in own), min(one.step for one in own))
+        for (name, _), own in columns.items()
+        if len(own) > 2
+    ]
+
+
+def _is_called_total(value: Value, sentence: Sentence, told: Sequence[Value]) -> bool:
+    """Return True if the piece of a sentence with a value calls it a total, and has no other but small whole numbers."""
+    text, at = sentence.masked, value.start - sentence.start
+    start = max(text.rfind(sign, 0, at) for sign in _ENDS[1:]) + 1  # "In total: £12"
+    ends = (found for sign in _ENDS if (found := text.find(sign, value.end - sentence.start)) >= 0)
+    end = min(ends, default=len(text))
+    others = (one for one in told if start <= one.start - sentence.start < end and one is not value)
+    is_alone = all(one.unit is None and one.is_whole and abs(one.readings[0]) < _SMALL for one in others)
+    is_amount = not value.ranges and not is_percentage(value) and abs(value.readings[0]) >= _LEAST
+    return is_amount and is_alone and _PHRASES["total"].search(text, start, end) is not None
+
+
+_ENDS = (": ", ", ", "; ", " (", ") ")
+_SMALL = 32
+"""Whole numbers of days or of rows are below."""
+_LEAST = 10
+"""Below it, a number is the sum of some rows by chance."""
+_NEAREST, _FARTHEST = 0.6, 1.6
+"""Bounds of the ratio of a wrong total to the true one."""
+
+
+def _is_about(value: Value, column: _Column) -> bool:
+    """Return True if a value may be meant for the total of a column: it has about its size, and its decimals."""
+    amount = abs(sum(column.numbers))
+    return value.step <= column.step and any(_NEAREST * amount <= one <= _FARTHEST * amount for one in value.readings)
+
+
+def _is_sum(value: Value, numbers: Sequence[float], extras: Sequence[float]) -> bool:
+    """Return True if a value is the sum of some numbers, of any if they are few; or of all, with another one added, taken
+    off, times or in percent: a delivery, a discount.
+    """
+    step = value.step * 10.0 ** min(_zeros(value.readings[0] / value.step), _DECIMALS)
+    sums = {0.0}
+    for number in numbers[:_MOST_SUMMED]:
+        sums |= {round(one + number, _DECIMALS) for one in sums}
+    sums |= {*itertools.accumulate(numbers), *itertools.accumulate(reversed(numbers))}
+    amount = sum(numbers)
+    for extra in extras:
+        sums |= {amount + extra, amount - extra, amount * extra, amount * (1 + extra / 100), amount * (1 - extra / 100)}
+    return any(same(reading, abs(one), step) for reading in value.readings for one in sums)
+
+
+_MOST_SUMMED = 10
+"""Rows of which all sums are tried."""
 
 
 def _whole_columns(table: Sequence[Row]) -> Iterator[tuple[str, list[int]]]:

@@ -19,6 +19,7 @@ from wirelint.claims.grounding import (
     LONGEST_REPLY,
     Given,
     is_admission,
+    is_bound,
     nouns_of,
     numbers_of_things,
     scaled_values,
@@ -28,7 +29,7 @@ from wirelint.claims.grounding import (
 from wirelint.claims.order_check import HANDED_OVER
 from wirelint.claims.rows import holds
 from wirelint.claims.toolkinds import Ability, name_words, names
-from wirelint.claims.values import dates, values
+from wirelint.claims.values import clocks, dates, values
 from wirelint.dialects.declared import properties_of
 from wirelint.model import Request, Tool
 from wirelint.text.asking import asks_about_calls
@@ -108,7 +109,38 @@ def _without_basis(prose: Prose, request: Request, able: Sequence[Ability], word
             found = finders[0]
         if found is not None and not _defines(sentence):
             return sentence, found.tool
-    return None
+    record = _record(prose, given, request, words) if finders else None
+    return (record, finders[0].tool) if record is not None else None
+
+
+def _record(prose: Prose, given: Given, request: Request, words: str) -> Sentence | None:
+    """Return the first statement of a record: several new values or times of a thing that the user's message names by a
+    code, `VT-31`, or of the present; or new names in code of a thing of the user: "how does my branch look?".
+    """
+    texts = [*(message.text for message in request.messages), *(result.text for result in request.results)]
+    told = list(statements(prose))
+    known = [clock.minutes for text in texts for clock in clocks(text)]
+    news = [one.sentence for one in stated(prose) if given.is_new(one.value) and not is_bound(one.value, prose.masked)]
+    news += [one for one in told for clock in clocks(one.masked) if clock.possible.isdisjoint(known)]
+    of_user = _PHRASES["own_thing_asked"].search(words) is not None and _PHRASES["advice_asked"].search(words) is None
+    if of_user and len(news) < _VALUES:
+        every = "\n".join(texts)
+        news += [one for one in told for code in _NEW_CODE.findall(prose.text[slice(*one.span)]) if code not in every]
+    named = any(holds(prose.text, code) for code in _THING.findall(words))
+    present = any(_PHRASES["at_present"].search(text) for text in (words, prose.masked))
+    coded = of_user and any(code not in words for code in _NEW_CODE.findall(prose.text))
+    return news[0] if len(news) >= _VALUES and (named or present or coded) else None
+
+
+_NEW_CODE = re.compile(r"(?<=`)[^`\s]*[./\d_-][^`\s]*(?=`)|(?<![\w.])v?\d+\.\d+\.\d+(?![\w.])|(?<!\w)#\d{2,}")
+"""A name in code, a version, or the number of an issue."""
+_THING = re.compile(
+    r"(?a)(?<![\w-])(?:[A-Z]{1,4}-?\d{1,5}|(?!covid|top|type|level)[a-z]{2,8}-\d{1,2})(?![\w-])"
+    r"|(?<![\w.,:/-])\d{4,5}(?![\w.,:/-])"
+)
+"""The code of a machine, a field, a flight or a train."""
+_VALUES = 2
+"""New values of a record."""
 
 
 _COMPOUND = re.compile(r"(?<![\w-])\d[\d.,]*-[a-z]{3,}")
