@@ -275,8 +275,12 @@ def without_denied_faults(prose: Prose) -> list[str]:
 
 def tells_failure(text: str) -> bool:
     """Return True if a sentence has a word for a failure, other than that the model is sorry."""
-    found = _OF_GROUNDING["admits"].search(_OF_GROUNDING["regrets"].sub(" ", text))
+    found = _OF_GROUNDING["admits"].search(_ISSUES.sub(" ", _OF_GROUNDING["regrets"].sub(" ", text)))
     return found is not None and _PHRASES["not_done"].match(found[0]) is None
+
+
+_ISSUES = re.compile(r"(?i)\b(?:can|could|to|will|would|must|may|I|we|they)(?:['’]ll)? issue\b")
+"""To hand out something, which is no failure: "I can issue a pass"."""
 
 
 def may_tell(text: str) -> bool:

@@ -114,10 +114,12 @@ def _deviation(turn: Turn, lines: Sequence[_Line], place: int, text: str) -> Con
         own = [_moments(line.row, key, text) for line, _ in shown]
         both = [(cell, mine) for (_, cell), mine in zip(shown, own, strict=True)]
         given = [(cell, mine) for cell, mine in both if mine and _place_of(mine, cell) is not None]
-        without = len(shown) - len(given)
-        if without == 0 and is_table:
+        counts = {len(_told(cell, mine)) for cell, mine in given}
+        alike = [cell for cell, mine in both if mine and len(_told(cell, mine)) in counts]
+        without = len(alike) - len(given)
+        if len(given) == len(shown) and is_table:
             return None  # a column that fits all lines
-        if len(shown) < _FEWEST or not 0 < without <= max(1, len(shown) // _FEW):
+        if len(alike) < _FEWEST or not 0 < without <= max(1, len(alike) // _FEW):
             continue
         for (line, cell), mine in zip(shown, own, strict=True):
             if mine and _place_of(mine, cell) is None and (told := _in_place(turn, line, cell, mine, given, text)):
@@ -141,18 +143,23 @@ def _moments(row: Row, key: str, text: str) -> list[Moment]:
     return [datum.value for datum in own_data(row, text) if datum.column == key]
 
 
-def _told(cell: str, kind: Moment) -> list[Moment]:
-    """Return the values of a text that are of the kind of another one."""
+def _told(cell: str, own: Sequence[Moment]) -> list[Moment]:
+    """Return the values of a text that are of the kind of some others. Of the readings of a date, 3/4, that of one of them
+    counts, or else the first.
+    """
+    kind = own[0]
     if isinstance(kind, Word):
         return [Word(*piece.span(), plain) for piece in _PIECE.finditer(cell) if (plain := _plain(piece[0]))]
     if isinstance(kind, Date):
-        return [*dates(cell)]
+        readings = itertools.groupby(dates(cell), key=lambda date: date.start)
+        each = [list(same) for _, same in readings]
+        return [next((one for one in same if any(_is(one, mine) for mine in own)), same[0]) for same in each]
     return [*clocks(cell)] if isinstance(kind, Clock) else [*without_moments(cell)]
 
 
 def _place_of(own: Sequence[Moment], cell: str) -> int | None:
     """Return which of the values of a text is one of a row: 0 for the first; None if none is."""
-    return next((at for at, told in enumerate(_told(cell, own[0])) if any(_is(told, mine) for mine in own)), None)
+    return next((at for at, told in enumerate(_told(cell, own)) if any(_is(told, mine) for mine in own)), None)
 
 
 def _is(told: Moment, mine: Moment) -> bool:
@@ -169,8 +176,8 @@ def _in_place(
     turn: Turn, line: _Line, cell: str, own: Sequence[Moment], given: Sequence[tuple[str, Sequence[Moment]]], text: str
 ) -> str | None:
     """Return what a line has in place of its own value: where all other lines have theirs among as many values."""
-    told = _told(cell, own[0])
-    places = {(len(_told(other, mine[0])), _place_of(mine, other), type(mine[0])) for other, mine in given}
+    told = _told(cell, own)
+    places = {(len(_told(other, mine)), _place_of(mine, other), type(mine[0])) for other, mine in given}
     if len(places) != 1:
         return None
     ((many, at, kind),) = places
@@ -178,7 +185,7 @@ def _in_place(
         return None
     one = told[at]
     if isinstance(one, Value):
-        units = {other.unit for cell, _ in given if isinstance(other := _told(cell, one)[at], Value)}
+        units = {other.unit for cell, _ in given if isinstance(other := _told(cell, [one])[at], Value)}
         data = own_data(line.row, text)
         known = bool(derived_from(one, data)) or (not is_percentage(one) and is_computed(one, data))
         if one.unit not in units or one.ranges or known or is_said(one, cell, [turn.order]):
@@ -186,7 +193,7 @@ def _in_place(
     elif isinstance(one, Word):
         if not isinstance(own[0], Word) or not _is_of_kind(one.text, own[0].text, given):
             return None
-    elif any(_is(one, other) for other in _told(turn.order, one)):
+    elif any(_is(one, other) for other in _told(turn.order, [one])):
         return None
     return cell[one.start : one.end].strip()
 

@@ -35,7 +35,7 @@ from wirelint.claims.grounding import (
     is_interval,
 )
 from wirelint.claims.moments import form_of_durations
-from wirelint.claims.rows import DIGIT, LARGE, SHORTEST_KEY, Clause, Row, holds, lists, own_data, times_of
+from wirelint.claims.rows import DIGIT, LARGE, Clause, Row, holds, lists, own_data, times_of
 from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, without_moments
@@ -50,7 +50,6 @@ _ROW = re.compile(r"(?:/[^/]*?)*?/\d+(?=/)")
 _NEXT_THING = re.compile(r"[,;，、](?!\d)|\s(?:and|und|et|y|e|en|och|og|и)\s")
 _ROOT = 4
 """Signs of a key that are beside its number: `安全在庫` of `安全在庫箱`."""
-_LONGEST_CODE = 3
 _SHORT_KEY = 3
 _KEY_NEAR = 24
 """Characters between a number and the word of its key."""
@@ -82,7 +81,6 @@ def wrong_clause(
             or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
             or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
-            or _code_of_key(clause, turn.texts)
         )
         if against is not None:
             return Contradiction(clause.start, clause.end, against)
@@ -419,31 +417,3 @@ def _state_of_clause(clause: Clause) -> str | None:
 
 _BLANKS = re.compile(r" {3,}")
 _SECOND_CLAUSE = re.compile(r", (?:and|und|et|y|e|en|och|og|i|и|а|ve) ")
-
-
-def _code_of_key(clause: Clause, texts: Sequence[str]) -> str | None:
-    """Return why a short code right behind the word of its key is not that of the row: `class B`, where it is A.
-
-    A code has a digit or capitals only, and the other one has digits and capitals at the same places. Behind the name of
-    a field it has a letter and is in none of `texts`, since another result may have the field, too.
-    """
-    is_field = len(clause.row.cells) == 1
-    for key, cell in clause.row.cells.items() if _PHRASES["compares"].search(clause.text) is None else ():
-        code, word = str(cell), name_words(key)[-1:]
-        if holds(clause.text, code) or (is_field and code.isdigit()):
-            continue
-        if not code.isalnum() or code.islower() or len(code) > _LONGEST_CODE or isinstance(cell, (bool, float)):
-            continue
-        if not word or len(word[0]) < SHORTEST_KEY or unit_of(word[0]) is not None:
-            continue
-        named = r"\A" if is_field else rf"(?<!\w)(?i:{re.escape(word[0])})[a-z]{{0,2}}"
-        found = re.findall(rf"{named}\W{{1,2}}(\w{{1,{_LONGEST_CODE}}})(?!\w|[.,]\d)", clause.text)
-        is_known = is_field and any(holds(text, one) for text in texts for one in found)
-        alike = all(one != code and _form_of_code(one) == _form_of_code(code) for one in found)
-        if found and alike and not is_known:
-            return f"{word[0]} {found[0]!r} is not that of its row: {clause.row.place}/{key} = {cell}"
-    return None
-
-
-def _form_of_code(code: str) -> str:
-    return re.sub(r"[A-Z]", "A", DIGIT.sub("9", code))

@@ -26,8 +26,8 @@ from wirelint.model import Json
 _PHRASES = lexicon.Phrases("superlatives")
 _PIECE = re.compile(r"[^,;:、，；]+")
 _BEHIND = re.compile(r"[\d,;:(–—$€£¥]")
-_PREPOSITION = re.compile(r"\w+\W*\Z")
-"""The word right before what stands behind, as of the value: `with` of "with 95 minutes"."""
+_PREPOSITION = re.compile(r"\w+\W*\Z|\w+ [€$£]?\d[\d.,]*")
+"""The word right before a value or what stands behind: `with` of "with 95 minutes"."""
 _CUT = re.compile(r"[,;:(–—](?! ?\d)")
 _FEWEST = 3
 """Rows of a table of which one is called the highest."""
@@ -68,7 +68,7 @@ def _called(turn: Turn, table: Sequence[Row]) -> Iterator[tuple[Row, int, int, s
             behind = _BEHIND.search(text, max(said.end(), inside[0][0][1] - first))
             end = behind.start() if behind is not None else len(text)
             start = min(at, max((cut.end() for cut in _BEHIND.finditer(text, 0, said.start())), default=0))
-            before, beside = text[:end], _PREPOSITION.sub("", text[at if at < said.start() else start : end])
+            before, beside = text[:end], _PREPOSITION.sub(" ", text[at if at < said.start() else start : end])
             between = text[min(at, said.end()) : max(at, said.start())]
             if between.count("(") != between.count(")"):
                 continue  # "Ash (the largest) and Birch"

@@ -98,7 +98,8 @@ def _is_called_total(value: Value, sentence: Sentence, told: Sequence[Value]) ->
     start = max(text.rfind(sign, 0, at) for sign in _ENDS[1:]) + 1  # "In total: £12"
     ends = (found for sign in _ENDS if (found := text.find(sign, value.end - sentence.start)) >= 0)
     end = min(ends, default=len(text))
-    others = (one for one in told if start <= one.start - sentence.start < end and one is not value)
+    first, last = (text.rfind("|", 0, at), text.find("|", at)) if text.startswith("|") else (start, end)  # a cell
+    others = (one for one in told if first <= one.start - sentence.start < last and one is not value)
     is_alone = all(one.unit is None and one.is_whole and abs(one.readings[0]) < _SMALL for one in others)
     is_amount = not value.ranges and not is_percentage(value) and abs(value.readings[0]) >= _LEAST
     return is_amount and is_alone and _PHRASES["total"].search(text, start, end) is not None
