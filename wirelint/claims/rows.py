@@ -452,21 +452,22 @@ def _parts(prose: Prose, named: Sequence[NamedRow]) -> list[Named]:
 
 
 def _sentences_behind(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Iterator[Named]:
-    """Yield the sentences without a row's name that follow in the same line on one about one row: "It did 118,402"."""
-    about = {part: found[:1] for part, found in parts if len({row.place for _, row, _ in found}) == 1}
-    named = [part for part, _ in parts]
-    topic: tuple[tuple[int, int], list[NamedRow]] | None = None
+    """Yield the sentences behind one about one row, in the same line, up to one with a word of another row's name."""
+    names = {part: found[:1] for part, found in parts if len({row.place for _, row, _ in found}) == 1}
+    start, about, others = 0, list[NamedRow](), set[str]()
     for one in prose.sentences:
-        inside = [part for part in named if one.start <= part[0] and part[1] <= one.end]
+        inside = [part for part, _ in parts if one.start <= part[0] and part[1] <= one.end]
         if inside:
-            topic = (inside[-1], about[inside[-1]]) if len(inside) == 1 and inside[-1] in about else None
-        elif topic is not None and "\n" not in prose.text[topic[0][0] : one.start]:
-            if one.question or any(holds(one.masked, word) for word in _words_of_others(topic[1][0][1], table)):
-                topic = None
-            else:
-                yield (one.start, one.end), topic[1]
+            start, about = inside[-1][0], names.get(inside[-1], []) if len(inside) == 1 else []
+            others = _words_of_others(about[0][1], table) if about else set()
+        elif about and not ("\n" in prose.text[start : one.start] or one.question or _has_any(one.masked, others)):
+            yield (one.start, one.end), about
         else:
-            topic = None
+            about = []
+
+
+def _has_any(text: str, words: set[str]) -> bool:
+    return not words.isdisjoint(_NAME_PART.findall(text.lower()))
 
 
 def _words_of_others(row: Row, table: Sequence[Row]) -> set[str]:
