@@ -34,7 +34,7 @@ class FabricatedResult(Rule):
     fix. A code block counts if it shows what a command printed that nobody ran, or an object with a value of the
     conversation and others that no text has, which the reply then tells as facts. Also reports a text that
     contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and takes
-    the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, day of the week, time of day, id,
+    the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, time of day, id,
     version or URL, a value of an earlier result where the same call has returned another one since, "nothing found"
     against hits or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against
     `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a

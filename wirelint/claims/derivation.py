@@ -143,7 +143,7 @@ def table_lines(text: str) -> list[tuple[int, list[str]]]:
 
 
 _FOOTER = re.compile(r"(?i)\(?\d+ rows?\b[^,;|\t]*|exit code: ?\d+")
-"""What a database or a shell writes below a table: `(4 rows)`."""
+"""The last line that a database or a shell adds below a table: `(4 rows)`, `exit code: 0`."""
 
 
 def _separated(lines: Sequence[str], separator: str) -> list[list[str]]:

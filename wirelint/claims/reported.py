@@ -160,9 +160,8 @@ def reported_beside_lookups(
             if _names_act(one, done[0], told, told & given)
             or (by_me and is_named_apart(one, used, sentence.masked, least=2))
         )
-        ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(
-            _roots(words)
-        )  # "turn it off": "I turned it off"
+        # "turn it off": "I turned it off"
+        ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(_roots(words))
         one = idle[0] if len(told & given) > 1 or ordered else next(named, None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one

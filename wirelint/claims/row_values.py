@@ -283,7 +283,7 @@ def _date_of_another(
 def _is_after_interval(date: Date, row: Row) -> bool:
     """Return True if a date is as many days from one of its row as the row tells: watered on 1 June, every 18 days.
 
-    It may also be the next day, or the one before, of a moment that is told in another time zone.
+    A date one day off counts, too, if the row has a time of day: the reply may use another time zone.
     """
     apart = {abs(days_apart(date, mine) or 0) for mine in _dates_of(row)}
     if 1 in apart and times_of(row):
