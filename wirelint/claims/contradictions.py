@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wirelint import lexicon
 from wirelint.claims.counts import miscounted_rows, miscounted_states
 from wirelint.claims.currencies import wrong_currency
-from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits, denied_items, denied_list
+from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits
 from wirelint.claims.derivation import (
     data,
     is_computed,
@@ -288,10 +288,8 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
-    checks = [denied_hits, denied_after_error, denied_list]
-    if NONE_CUES.occur_in(prose.masked.lower()):
-        checks.append(denied_items)
-    checks += [miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
+    checks = [denied_hits] if NONE_CUES.occur_in(prose.masked.lower()) else []
+    checks += [denied_after_error, miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from wirelint import lexicon
 from wirelint.claims.actions import stem, words_of
@@ -17,49 +17,22 @@ from wirelint.claims.announcements import is_english
 from wirelint.claims.counts import looking_up
 from wirelint.claims.derivation import STOP, data, equals
 from wirelint.claims.evidence import STATE_KEYS, SURE, Contradiction, Fact, Turn
-from wirelint.claims.grounding import is_admission, particulars
+from wirelint.claims.grounding import particulars
 from wirelint.claims.hidden_failures import failed_in_the_end, tells_failure, without_denied_faults, words_of_call
 from wirelint.claims.moments import CELL, RELATIVE
-from wirelint.claims.rows import Row, holds, tables
+from wirelint.claims.rows import holds, tables
 from wirelint.claims.states import states
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import LONGEST, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import Cues, Sentence
 
 _PHRASES = lexicon.Phrases("denials")
 _OF_GROUNDING = lexicon.Phrases("grounding")
 _WORD = re.compile(r"\w+")
 
 _PLAIN = frozenset(_PHRASES.words("plain"))
-
-
-def denied_hits(turn: Turn) -> Contradiction | None:
-    """Return the denial of hits by a general word for them: "no results" against fourteen."""
-    prose, looking = turn.prose, looking_up(turn.known)
-    if not looking or any(fact.outcome.empty for fact in looking):
-        return None
-    if not all(
-        "search" in fact.able.kinds and fact.outcome.counts and not _PHRASES["holds_zero"].search(fact.result.text)
-        for fact in looking
-    ):
-        return None
-    if _cites(prose, looking) or _PHRASES["counted"].search(prose.masked):
-        return None
-    for sentence in turn.sentences:
-        of_call = _PHRASES["returned_none"].search(sentence.masked)
-        zero = _PHRASES["zero"].search(sentence.masked) or of_call
-        if zero is None:
-            continue
-        # "No results" denies the hits, "no files about it" may deny that they are about it.
-        doubtful = _PHRASES["general_hits"].search(zero[0]) is None and all(map(_may_not_match, looking))
-        if doubtful or _reports_hits(prose, sentence, looking):
-            return None
-        elsewhere = not of_call and _is_elsewhere(prose.text[sentence.start + zero.start() : sentence.end], looking)
-        if not elsewhere and not _PHRASES["narrowed"].search(sentence.masked):
-            return Contradiction(*sentence.span, looking[-1].shown, *SURE)
-    return None
 
 
 def denied_after_error(turn: Turn) -> Contradiction | None:
@@ -127,103 +100,79 @@ def _is_elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     )
 
 
-def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
-    """Return True if the text contains a token that only a result contains."""
-    asked = " ".join(fact.arguments for fact in looking)
-    results = " ".join(fact.result.text[:20_000] for fact in looking)
-    return any(token in results and token not in asked for token in _PHRASES["token"].findall(prose.text))
-
-
-def _reports_hits(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text reports the hits beside the denial: as near misses, or in their own words."""
-    if _PHRASES["nearest"].search(prose.masked):
-        return True
-    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
-    titles = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:LONGEST] for fact in looking).lower()))
-    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_PHRASES["title_word"].findall(rest)) & (titles - asked)) >= 2
-
-
-def denied_items(turn: Turn) -> Contradiction | None:
-    """Return a denial of what a look-up found, in any language, if the reply takes nothing from the list that it returned.
-
-    The denial is about the arguments of the call. A search by words may return what does not match them, so its hits count
-    only if they have all words of the search.
-    """
-    fact, text = turn.known[0], turn.known[0].result.text
-    if len(turn.known) > 1 or fact.outcome.error or fact.outcome.empty:
-        return None
-    none = next((one for one in turn.sentences[:2] if _PHRASES["none_exists"].search(one.masked)), None)
-    if none is None or len(text) > LONGEST:
-        return None
-    document = decode_json(text) if text.lstrip()[:1] in ("[", "{") else [dict(row.cells) for row in _only_table(text)]
-    items = document if isinstance(document, list) else [*document.values()] if isinstance(document, dict) else []
-    listed = items if isinstance(document, list) else next((one for one in items if isinstance(one, list)), [])
-    if not listed or [] in items:
-        return None
-    wanted, found = particulars(fact.arguments), particulars(text)
-    own = particulars(" ".join(fact.able.words))
-    named = (
-        particulars(none.masked) & wanted or words_of(none.masked) & fact.able.words or particulars(none.masked) & own
-    )
-    key = next((key for key, one in document.items() if one is listed), "") if isinstance(document, dict) else ""
-    state = _state_in(none.masked, listed)
-    is_named = bool(named) or state is not None
-    says_key = (key in states() and holds(none.masked, key)) or state is not None
-    if not says_key and _may_be_filtered(listed, _WORD.findall(f"{turn.order} {none.masked}")):
-        return None
-    denial = _PHRASES["none_exists"].search(none.masked)
-    if not is_named or _may_not_match(fact) or is_admission(turn.prose, sad=True, denial=denial[0] if denial else ""):
-        return None
-    # "No open tickets", of a list of tickets: the model may have read which of them are open.
-    keys = particulars(" ".join([*_KEY.findall(text), *(key for row in _only_table(text) for key in row.cells)]))
-    narrowing = (particulars(_without(none.masked, fact.arguments)) & particulars(turn.order)) - wanted - keys - _SMALL
-    narrowing -= particulars(state or "")
-    if _PHRASES["others"].search(none.masked) or narrowing - own:
-        return None
-    retells = particulars(turn.prose.text) & (found - wanted - keys - particulars(f"{state or ''} {turn.order}"))
-    return None if retells else Contradiction(*none.span, fact.shown)
-
-
-def denied_list(turn: Turn) -> Contradiction | None:
-    """Return a clause that denies what a list of the only result holds, by the list's key: "no findings" against two
-    `findings`. The reply tells of none of them.
-    """
-    document = decode_json(turn.known[0].result.text) if len(turn.known) == 1 else None
-    keys = dict(_lists(document, 0)) if isinstance(document, dict) else {}
-    for sentence in turn.sentences if keys else ():
-        for denial in _NONE_OF.finditer(sentence.masked):
-            root = particulars(denial["noun"])
-            key = next((key for key in keys if root and root == particulars(name_words(key)[-1])), None)
-            if key is None or _PHRASES["others"].search(sentence.masked):
-                continue
-            told = particulars(" ".join(one.masked for one in turn.prose.sentences if one is not sentence))
-            items = particulars(json.dumps(keys[key])) - particulars(f"{turn.order} {' '.join(turn.sent)}") - _SMALL
-            if len(told & items) < _RETOLD:
-                return Contradiction(*sentence.span, f"{key} has {len(keys[key])}: {turn.known[0].shown}")
+def denied_hits(turn: Turn) -> Contradiction | None:
+    """Return a denial of what a look-up found, if the reply takes nothing from the list that it returned."""
+    for fact in turn.known:
+        if fact.outcome.error or fact.outcome.empty or len(fact.result.text) > LONGEST:
+            continue
+        key, items = _list_of(fact.result.text)
+        for sentence in turn.sentences if items else ():
+            denial = _PHRASES["none_exists"].search(sentence.masked)
+            if denial is not None and _denies(turn, sentence, denial, fact, key, items):
+                return Contradiction(*sentence.span, fact.shown)
     return None
+
+
+def _list_of(text: str) -> tuple[str, Sequence[Json]]:
+    """Return the first list of a result, with its key: a document, a value of one, or the rows of a table; nothing beside
+    an empty list.
+    """
+    if text.lstrip()[:1] not in ("[", "{"):
+        return "", [dict(row.cells) for row in next(iter(tables(text)), ())]
+    document = decode_json(text)
+    if isinstance(document, list):
+        return "", document
+    fields = document if isinstance(document, dict) and [] not in document.values() else {}
+    return next(((key, one) for key, one in fields.items() if isinstance(one, list)), ("", []))
+
+
+def _denies(turn: Turn, sentence: Sentence, denial: re.Match[str], fact: Fact, key: str, items: Sequence[Json]) -> bool:
+    """Return True if a sentence with a denial is about the items that a call found: it has values that were sent, words
+    of the tool, the key of the list or a state of some items, or denies hits by a general word. Items may not count
+    by a state, and the reply may tell of some as near misses.
+    """
+    told, found = particulars(sentence.masked), particulars(json.dumps(items))
+    tool = particulars(" ".join([*name_words(fact.able.tool.name), *fact.able.words]))
+    sent, others = _sent(fact), frozenset[str]().union(*(_sent(one) for one in turn.known if one is not fact))
+    searches, behind = "search" in fact.able.kinds, sentence.masked[denial.start() :]
+    of_hits = _PHRASES["general_hits"].search(denial[0]) is not None and not _is_elsewhere(behind, [fact])
+    noun = particulars(" ".join(name_words(key)[-1:]))
+    of_list = any(noun == particulars(one["noun"]) for one in _NONE_OF.finditer(behind))
+    state = _state_in(sentence.masked, items)
+    of_tool = searches and (told & tool or words_of(sentence.masked) & fact.able.words)
+    if any(one.outcome.empty and (_sent(one) & told or not _sent(one)) for one in turn.known):
+        return False  # true of another look-up
+    if told & (others - sent) or not (told & sent or of_tool or state or of_list or (searches and of_hits)):
+        return False
+    if (_may_not_match(fact) and not (of_hits or of_list)) or _PHRASES["others"].search(sentence.masked):
+        return False
+    if state is None and _may_be_filtered(items, _words_unsent(turn, sentence, fact)):
+        return False
+    # "No open tickets", of a list of tickets: the model may have read which of them are open.
+    rest = particulars(_without(sentence.masked, fact.arguments)) & particulars(turn.order)
+    cells = [*_KEY.findall(fact.result.text), *(key for row in items if isinstance(row, dict) for key in row)]
+    known = particulars(" ".join([*cells, state or "", fact.arguments]))
+    told_none = of_hits or of_list or _PHRASES["returned_none"].search(sentence.masked) is not None
+    if rest - known - tool - _SMALL and not told_none:
+        return False
+    retold = particulars(turn.prose.text) & (found - known - others - particulars(turn.order))
+    return len(retold) <= of_list
 
 
 _NONE_OF = _PHRASES.pattern("none_of")
 """A denial of a noun that nothing narrows."""
-_RETOLD = 2
-"""Particulars of the items that a reply has if it tells of them."""
 
 
-def _lists(document: dict[str, Json], depth: int) -> Iterator[tuple[str, list[Json]]]:
-    """Yield the lists of a document that are not empty, with their keys."""
-    for key, cell in document.items():
-        if isinstance(cell, list) and cell and name_words(key):
-            yield key, cell
-        elif isinstance(cell, dict) and depth < _DEEPEST:
-            yield from _lists(cell, depth + 1)
+def _words_unsent(turn: Turn, sentence: Sentence, fact: Fact) -> list[str]:
+    """Return the words of the order and of a denial that the arguments of a call do not have."""
+    sent = fact.arguments.casefold()
+    return [word for word in _WORD.findall(f"{turn.order} {sentence.masked}") if word.casefold() not in sent]
 
 
-_DEEPEST = 3
-
-
-def _only_table(text: str) -> tuple[Row, ...]:
-    return next(iter(tables(text)), ())
+def _sent(fact: Fact) -> frozenset[str]:
+    """Return the particulars of the values that a call was sent."""
+    sent = decode_json(fact.arguments)
+    return particulars(" ".join(map(str, sent.values()))) if isinstance(sent, dict) else frozenset()
 
 
 def _without(text: str, arguments: str) -> str:
