@@ -108,9 +108,19 @@ def denied_hits(turn: Turn) -> Contradiction | None:
         key, items = _list_of(fact.result.text)
         for sentence in turn.sentences if items else ():
             denial = _PHRASES["none_exists"].search(sentence.masked)
-            if denial is not None and _denies(turn, sentence, denial, fact, key, items):
-                return Contradiction(*sentence.span, fact.shown)
+            if denial is None:
+                continue
+            behind = sentence.masked[denial.start() :]
+            of_hits = _PHRASES["general_hits"].search(denial[0]) is not None and not _is_elsewhere(behind, [fact])
+            of_hits = of_hits or _PHRASES["returned_none"].search(sentence.masked) is not None
+            of_list = any(particulars(one["noun"]) == _noun(key) for one in _NONE_OF.finditer(behind))
+            if _denies(turn, sentence, fact, items, by_name=of_hits or of_list, at_most=1 if of_list else 0):
+                return Contradiction(*sentence.span, fact.shown, *(SURE if of_hits else ()))
     return None
+
+
+def _noun(key: str) -> frozenset[str]:
+    return particulars(" ".join(name_words(key)[-1:])) or frozenset([key])
 
 
 def _list_of(text: str) -> tuple[str, Sequence[Json]]:
@@ -126,25 +136,22 @@ def _list_of(text: str) -> tuple[str, Sequence[Json]]:
     return next(((key, one) for key, one in fields.items() if isinstance(one, list)), ("", []))
 
 
-def _denies(turn: Turn, sentence: Sentence, denial: re.Match[str], fact: Fact, key: str, items: Sequence[Json]) -> bool:
+def _denies(turn: Turn, sentence: Sentence, fact: Fact, items: Sequence[Json], *, by_name: bool, at_most: int) -> bool:
     """Return True if a sentence with a denial is about the items that a call found: it has values that were sent, words
-    of the tool, the key of the list or a state of some items, or denies hits by a general word. Items may not count
-    by a state, and the reply may tell of some as near misses.
+    of the tool or a state of some items, or names them. Items may not count by a state, and the reply may tell of some.
+
+    `by_name`: the denial is one of the results or of the key of their list. `at_most`: words of items in such a reply.
     """
     told, found = particulars(sentence.masked), particulars(json.dumps(items))
     tool = particulars(" ".join([*name_words(fact.able.tool.name), *fact.able.words]))
     sent, others = _sent(fact), frozenset[str]().union(*(_sent(one) for one in turn.known if one is not fact))
-    searches, behind = "search" in fact.able.kinds, sentence.masked[denial.start() :]
-    of_hits = _PHRASES["general_hits"].search(denial[0]) is not None and not _is_elsewhere(behind, [fact])
-    noun = particulars(" ".join(name_words(key)[-1:]))
-    of_list = any(noun == particulars(one["noun"]) for one in _NONE_OF.finditer(behind))
     state = _state_in(sentence.masked, items)
-    of_tool = searches and (told & tool or words_of(sentence.masked) & fact.able.words)
+    of_tool = "search" in fact.able.kinds and (by_name or told & tool or words_of(sentence.masked) & fact.able.words)
     if any(one.outcome.empty and (_sent(one) & told or not _sent(one)) for one in turn.known):
         return False  # true of another look-up
-    if told & (others - sent) or not (told & sent or of_tool or state or of_list or (searches and of_hits)):
+    if told & (others - sent) or not (told & sent or of_tool or state or at_most):
         return False
-    if (_may_not_match(fact) and not (of_hits or of_list)) or _PHRASES["others"].search(sentence.masked):
+    if (_may_not_match(fact) and not by_name) or _PHRASES["others"].search(sentence.masked):
         return False
     if state is None and _may_be_filtered(items, _words_unsent(turn, sentence, fact)):
         return False
@@ -152,11 +159,9 @@ def _denies(turn: Turn, sentence: Sentence, denial: re.Match[str], fact: Fact, k
     rest = particulars(_without(sentence.masked, fact.arguments)) & particulars(turn.order)
     cells = [*_KEY.findall(fact.result.text), *(key for row in items if isinstance(row, dict) for key in row)]
     known = particulars(" ".join([*cells, state or "", fact.arguments]))
-    told_none = of_hits or of_list or _PHRASES["returned_none"].search(sentence.masked) is not None
-    if rest - known - tool - _SMALL and not told_none:
+    if rest - known - tool - _SMALL and not by_name:
         return False
-    retold = particulars(turn.prose.text) & (found - known - others - particulars(turn.order))
-    return len(retold) <= of_list
+    return len(particulars(turn.prose.text) & (found - known - others - particulars(turn.order))) <= at_most
 
 
 _NONE_OF = _PHRASES.pattern("none_of")
