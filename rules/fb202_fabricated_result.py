@@ -34,11 +34,9 @@ class FabricatedResult(Rule):
     fix. A code block counts if it shows what a command printed that nobody ran, or an object with a value of the
     conversation and others that no text has, which the reply then tells as facts. Also reports a text that
     contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and takes
-    the place of one (`13 °C` for `{"temp_c": -3}`), another currency, date, time of day, id,
-    version or URL, a value of an earlier result where the same call has returned another one since, "nothing found"
-    against hits or an error, "no errors" against `errors: 4`, a value against `"payout": null`, "unlocked" against
-    `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a
-    value, name, date, time, word or state of another row in a clause that names one row of a list (by a name, also
+    the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, "nothing found"
+    against hits or an error, "no errors" against `errors: 4`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a
+    value, name, date, time or state of another row in a clause that names one row of a list (by a name, also
     one that another result gives, or by its date, also in a list below the name or in the sentences behind it), one
     of several objects by name, or one of several calls of a tool, a line of a table or a list that alone gives
     another value than its row has, a row called the cheapest or the longest that is neither the first nor the last

@@ -13,38 +13,26 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from wirelint import lexicon
-from wirelint.claims.counts import miscounted_rows, miscounted_states
-from wirelint.claims.currencies import wrong_currency
+from wirelint.claims.counts import miscounted_rows
 from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits
-from wirelint.claims.derivation import (
-    data,
-    is_computed,
-    is_said,
-)
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.failures import error_as_answer
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
-    Given,
     is_about_this_case,
     is_admission,
     negates,
-    particulars,
-    stated,
     statements,
     wrong_value,
 )
 from wirelint.claims.hidden_failures import answer_after_error, failed_act, hidden_failure
-from wirelint.claims.moments import earlier_value, wrong_moment
+from wirelint.claims.moments import wrong_moment
 from wirelint.claims.parallel import deviating_line
 from wirelint.claims.row_checks import wrong_value_of_row
-from wirelint.claims.row_values import is_beside_key
-from wirelint.claims.rows import holds
 from wirelint.claims.states import opposite_states
 from wirelint.claims.superlatives import wrong_superlative
-from wirelint.claims.toolkinds import name_words
 from wirelint.claims.totals import wrong_total
-from wirelint.claims.values import LONGEST, NUMERALS, unit_of, whole_number
+from wirelint.claims.values import LONGEST, NUMERALS, whole_number
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -108,84 +96,6 @@ def _figures(text: str) -> list[tuple[int, str]]:
 
 
 _FIGURE = _PHRASES.pattern("figure", numerals=NUMERALS)
-
-
-def value_for_null(turn: Turn) -> Contradiction | None:
-    """Return a number or code for a field that is null: "your return has the number DV-20931" with `"return": null`."""
-    known = "\n".join(fact.result.text[:LONGEST] for fact in turn.known)
-    filled = set(_NOT_NULL.findall(known))
-    lacking = [
-        (key, fact) for fact in turn.known for key in _NULL.findall(fact.result.text[:LONGEST]) if key not in filled
-    ]
-    given = Given(turn.request, [], turn.prose)
-    said = stated(turn.prose) if lacking else []
-    for sentence in statements(turn.prose) if lacking else ():
-        is_cause = _PHRASES["because"].search(sentence.masked) is not None and len(given.new_words(sentence)) > 1
-        held = next((one for one in lacking if _means(one[0], sentence.masked, is_cause=is_cause)), None)
-        if held is None or negates(sentence):
-            continue
-        if any(
-            one.sentence == sentence and _is_right_behind(held[0], one.value.start, turn.prose.masked) for one in said
-        ):
-            return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
-        beside = [
-            one.value
-            for one in said
-            if one.sentence == sentence and is_beside_key(one.value, held[0], turn.prose.masked)
-        ]
-        pool = [datum for fact in turn.known for datum in data(fact.result.text)] if beside else []
-        if (
-            _is_cause(held[0])
-            or given.has_news(sentence, names=False)
-            or not all(is_said(one, turn.prose.masked, turn.texts) or is_computed(one, pool) for one in beside)
-        ):
-            return Contradiction(*sentence.span, f"the result has {held[0]} = null: {held[1].shown}")
-    return None
-
-
-def _is_right_behind(key: str, at: int, text: str) -> bool:
-    """Return True if the words of a key stand right before a number: "The payout is $3,200", of `payout`."""
-    own = name_words(key)
-    words = r"\W{1,3}".join(map(re.escape, own[:-1] if len(own) > 1 and unit_of(own[-1].upper()) else own))
-    before = text[max(at - _LONGEST_LABEL, 0) : at].casefold()
-    return (
-        re.search(rf"(?<!\w){words}(?:{_OF_IT})?\W{{1,4}}(?:(?:is|of|was|ist|est|es|è|é)\W{{1,3}})?[€$£]?\Z", before)
-        is not None
-    )
-
-
-_LONGEST_LABEL = 80
-_OF_IT = r" (?:on|of|for|für|von|de|du|del|do|da|di|voor|van) [^,.;:\n]{1,40}"
-"""The thing that a field belongs to, between the name of the field and its value: "the payout on claim KS-7 is $350"."""
-
-
-_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*null\b')
-_NOT_NULL = re.compile(r'"([^"\n]{4,40})"\s*:\s*(?!null\b|\s)')
-"""The key of a value that another row may lack."""
-
-
-def _means(key: str, text: str, *, is_cause: bool) -> bool:
-    """Return True if a text has all words of a key, in any form, or its one word in two: `pay out`; no key of errors and
-    notes. `is_cause`: the text gives a cause, as the key of a reason does.
-    """
-    names = name_words(key)
-    if _is_cause(key):
-        return is_cause
-    own = particulars(" ".join(names))
-    told = own <= particulars(text) if own else all(holds(text, name) for name in names)
-    in_two = len(names) == 1 and len(key) >= _JOINED and names[0] in text.casefold().replace(" ", "")
-    return (told or in_two) and names[-1] not in _ERROR_KEYS
-
-
-def _is_cause(key: str) -> bool:
-    return name_words(key)[-1:] in (("reason",), ("cause",))
-
-
-_JOINED = 6
-"""Letters of a word that a text may write as two."""
-
-
-_ERROR_KEYS = frozenset({"error", "errors", "fault", "message", "note", "notes", "comment", "warning"})
 
 
 # Codes that take the place of those of the results.
@@ -289,7 +199,7 @@ def contradictions(
     """Yield statements of a text that the facts of its turn contradict: one of each check at most."""
     turn = Turn(prose, known, called, request)
     checks = [denied_hits] if NONE_CUES.occur_in(prose.masked.lower()) else []
-    checks += [denied_after_error, miscounted_states, false_test_reports, dry_run_as_done, _wrong_argument]
+    checks += [denied_after_error, false_test_reports, dry_run_as_done, _wrong_argument]
     if len(prose.text) <= LONGEST_REPLY:
         readable = bool(turn.good) and all(len(text) <= LONGEST for text in turn.returned)
         numbers = readable and _DIGIT.search(prose.text) is not None
@@ -297,24 +207,14 @@ def contradictions(
             error_as_answer,
             answer_after_error,
             miscounted_rows,
-            value_for_null,
-            *[wrong_value, wrong_total, wrong_currency] * numbers,
+            *[wrong_value, wrong_total] * numbers,
             *[deviating_line, wrong_value_of_row, wrong_superlative] * readable,
             opposite_states,
             hidden_failure,
             failed_act,
-            earlier_value,
         ]
         checks += [wrong_moment, altered_codes, wrong_version] if numbers else []
     yield from filter(None, (check(turn) for check in checks))
-
-
-_REDACTED = "[redacted:"
-_HEAD = 4000
-_LONGEST = 400
-_FEWEST = 3
-"""Least number of words that identify an error. Fewer may be in any text."""
-_LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
 
 
 def _wrong_argument(turn: Turn) -> Contradiction | None:

@@ -1,4 +1,4 @@
-"""Counts of states in a reply against those of the results: "415 passed" of 409."""
+"""Numbers of rows in a state, "seven of the eight lifts are open", against those of the results."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
-from wirelint.claims.actions import PARTICIPLES
 from wirelint.claims.evidence import Contradiction, Fact, Turn
 from wirelint.claims.grounding import statements
 from wirelint.claims.rows import Row, holds, tables
-from wirelint.claims.states import MOST_WORDS, pattern_of, states, states_of
+from wirelint.claims.states import MOST_WORDS, pattern_of, states_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, NUMERALS, whole_number, whole_numbers
+from wirelint.claims.values import NUMERALS, whole_number, whole_numbers
 
 _OF_GROUNDING = lexicon.Phrases("grounding")
 
@@ -20,21 +19,6 @@ _OF_GROUNDING = lexicon.Phrases("grounding")
 def looking_up(known: Sequence[Fact]) -> list[Fact]:
     """Return the results of calls that search or read, or may."""
     return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
-
-
-def miscounted_states(turn: Turn) -> Contradiction | None:
-    """Return a number beside a word that the results have with another one only: "415 passed" with `"passed": 409`."""
-    for sentence in statements(turn.prose) if len(turn.good) == len(turn.known) else ():
-        found = [one for one in _STATE_COUNT.finditer(sentence.masked) if _is_state(one["word"])]
-        found += _STATE_CELL.finditer(sentence.masked)
-        for one in found:
-            word = re.escape(one["word"])
-            key = re.compile(rf"(?i)(?<![\w-])[\"']?{word}[\"']?\s*[:=]\s*(\d+)\b(?![.,]?\d| [^\W\d_]{{3,}})")
-            held = {int(number) for text in turn.returned if len(text) <= LONGEST for number in key.findall(text)}
-            told = [whole_number(other["number"]) for other in found if other["word"].lower() == one["word"].lower()]
-            if len(held) == 1 and held.isdisjoint({*told, sum(told)}):
-                return Contradiction(*sentence.span, f"the results have {one['word']} = {held.pop()}")
-    return None
 
 
 def miscounted_rows(turn: Turn) -> Contradiction | None:
@@ -127,11 +111,6 @@ _FLAGS = {"true": True, "false": False, "yes": True, "no": False}
 _CLAUSE_END = re.compile(r"[,;:.(]")
 
 
-def _is_state(word: str) -> bool:
-    return word.lower() in states() or word.lower() in PARTICIPLES or word.lower().endswith("ed")
-
-
-_STATE_CELL = re.compile(r"(?m)^\|[\s*]*(?P<word>[^\W\d_]{3,})[\s*]*\|[\s*]*(?P<number>\d{1,6})[\s*]*\|\s*$")
 _STATE_COUNT = re.compile(
     rf"(?<!\bof )(?<![\w.,/:-])(?<!\d[ \u00a0\u202f])(?P<number>\d{{1,6}}|(?i:{NUMERALS})) "
     r"(?:(?!more|other|addi|furth)[^\W\d_]{3,12} )?(?P<word>[^\W\d_]{4,})(?![\w-])"

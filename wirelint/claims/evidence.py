@@ -448,12 +448,6 @@ class Turn:
         before = (text for text, looking in zip(self.returned[:last], looked, strict=False) if looking)
         return frozenset((*before, *changed))
 
-    @cached_property
-    def latest_numbers(self) -> list[Datum]:
-        """The numbers of the turn's results, but for those of a call that was made again."""
-        latest = {(fact.able.tool.name, fact.arguments): fact.result.text for fact in self.good}
-        return [datum for text in latest.values() for datum in data(text)]
-
 
 _MOST_LATER = 16
 """The last results of a turn that are compared with all before them."""

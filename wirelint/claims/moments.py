@@ -1,33 +1,26 @@
-"""Dates and times of day of a reply against those of the results, and values that a later result has replaced."""
+"""Dates and times of day of a reply against those of the results."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TypeVar
 
 from wirelint import lexicon
 from wirelint.claims.derivation import (
-    MOST_DATA,
     GivenDates,
-    data,
     days_apart,
-    derived_from,
-    equals,
     follows_from_clocks,
     follows_from_dates,
     is_last_day,
-    is_said,
     minutes_given,
 )
-from wirelint.claims.evidence import Contradiction, Turn, ran
-from wirelint.claims.grounding import particulars, statements
-from wirelint.claims.rows import holds
+from wirelint.claims.evidence import Contradiction, Turn
+from wirelint.claims.grounding import statements
 from wirelint.claims.states import fields_of, object_of
-from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values, without_moments
+from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values
 from wirelint.text.prose import Sentence
 
 _PHRASES = lexicon.Phrases("grounding")
@@ -243,90 +236,3 @@ def _speaks_of_durations(sentence: Sentence, at: int) -> bool:
     words = _WORD.findall(f"{before} {sentence.masked[max(at - sentence.start, 0) :]}")
     units = (unit_of(word) for word in words if len(word) > 2)
     return any(unit is not None and unit.dimension == "time" for unit in units)
-
-
-_WEEKDAY_NEAR = 14
-"""Characters between a date and the day of the week beside it."""
-
-
-def earlier_value(turn: Turn) -> Contradiction | None:
-    """Return a value of an earlier result where the same call has returned another one since."""
-    given = "\n".join([turn.order, *turn.returned])
-    changes = list(_changes(turn))
-    ids = [old for _, old, _ in changes if len(old) >= CELL and any(map(str.isdigit, old)) and not holds(given, old)]
-    for key, old, new in changes:
-        sentence = next((one for one in statements(turn.prose) if _tells(one.masked, old)), None)
-        if sentence is not None and any(old != one and holds(sentence.masked, one) for one in ids):
-            continue  # "the first attempt, dp-901, failed"
-        if sentence is None or _tells(turn.prose.text, new) or holds(given, old):
-            continue
-        if len(old) >= CELL or particulars(" ".join(name_words(key))) & particulars(sentence.masked):
-            return Contradiction(*sentence.span, f"{old!r} is of an earlier result: {key} = {new}")
-    return _earlier_number(turn)
-
-
-def _tells(text: str, cell: str) -> bool:
-    """Return True if a text has a cell, or the date that it is."""
-    day = next(iter(dates(cell)), None) if _ISO_DATE.fullmatch(cell) else None
-    return holds(text, cell) or (day is not None and any(one.agrees(day) for one in dates(text)))
-
-
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-
-
-def _earlier_number(turn: Turn) -> Contradiction | None:
-    """Return a number of an earlier result of a call, in place of that of its latest one: "it weighs 29.4 kg"."""
-    told = without_moments(turn.prose.masked)[:_MOST_MOMENTS]
-    if not told or len(turn.latest_numbers) >= MOST_DATA:
-        return None
-    old_only = [one for one in told if not derived_from(one, turn.latest_numbers)]
-    for before, now in itertools.islice(_repeated(turn), _MOST_REPEATED) if old_only else ():
-        latest = {(one.place, one.column): one for one in data(now)}
-        for old in data(before):
-            new = latest.get((old.place, old.column))
-            if new is None or equals(old.value, new.value):
-                continue
-            at = next((one for one in old_only if one.step <= old.value.step and equals(one, old.value)), None)
-            if at is None or any(equals(one, new.value) for one in told):
-                continue
-            sentence = next((one for one in statements(turn.prose) if one.start <= at.start < one.end), None)
-            # An earlier result of the same turn may be told as what was, "from 612 to 1,884 MiB".
-            if sentence is not None and before in turn.returned and not _PHRASES["now"].search(sentence.masked):
-                continue
-            if sentence is None or is_said(at, turn.prose.masked, [turn.order]):
-                continue
-            # A small whole number may be about anything. It counts only if the sentence has the words of its key.
-            named = particulars(" ".join(name_words(old.column)))
-            if (
-                not old.value.is_whole
-                or old.value.unit is not None
-                or (named and named <= particulars(sentence.masked))
-            ):
-                against = f"{old.value.shown!r} is of an earlier result: {new.place} = {new.value.shown}"
-                return Contradiction(*sentence.span, against)
-    return None
-
-
-_MOST_REPEATED = 16
-"""Earlier calls that are compared with their repetition."""
-
-
-def _changes(turn: Turn) -> Iterator[tuple[str, str, str]]:
-    """Yield the keys whose value has changed since the same call was made before, with the old and the new value."""
-    for before, now in _repeated(turn):
-        old, new = object_of(before), object_of(now)
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            continue
-        for key, cell in old.items():
-            cells = cell, new.get(key)
-            if cells[0] != cells[1] and all(isinstance(one, (str, int, float)) for one in cells):
-                yield key, str(cells[0]), str(cells[1])
-
-
-def _repeated(turn: Turn) -> Iterator[tuple[str, str]]:
-    """Yield the results of earlier calls that were made again in the turn, with the latest result of each."""
-    latest = {(fact.able.tool.name, fact.arguments): fact.result for fact in turn.good}
-    for one in ran(turn.request.messages):
-        now = latest.get((one.call.name or "", one.call.arguments.text)) if one.call is not None else None
-        if now is not None and one.result is not None and now is not one.result:
-            yield one.result.text, now.text

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from wirelint import lexicon
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import has_negation, is_admission, particulars, statements
-from wirelint.claims.row_values import word_of_another, wrong_clause
+from wirelint.claims.row_values import wrong_clause
 from wirelint.claims.rows import (
     Clause,
     Named,
@@ -41,7 +41,7 @@ _RANGE = re.compile(r"\s?[-–—~〜]\s?")
 
 
 def wrong_value_of_row(turn: Turn) -> Contradiction | None:
-    """Return a clause about a row of a result that gives it a value, a date or a word that it does not have."""
+    """Return a clause about a row of a result that gives it a value or a date that it does not have."""
     prose, good = turn.prose, [*turn.returned, *side_by_side(turn.known)]
     every = [(text, table) for text in dict.fromkeys(good) for table in tables(text)]
     of_text: dict[str, list[Sequence[Row]]] = {}
@@ -207,7 +207,7 @@ def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) 
     the word of another row."""
     pieces = list(_between_commas(prose, parts))
     for piece in pieces:
-        against = _opposite(piece.text, [piece.row]) or word_of_another(piece, table, pieces)
+        against = _opposite(piece.text, [piece.row])
         if against is not None:
             return Contradiction(piece.start, piece.end, against)
     return None

@@ -29,14 +29,14 @@ from wirelint.claims.derivation import (
     is_said,
     simple_ratio,
 )
-from wirelint.claims.evidence import STATE_KEYS, Contradiction, Turn
+from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import (
     is_bound,
     is_interval,
 )
 from wirelint.claims.moments import form_of_durations
-from wirelint.claims.rows import DIGIT, LARGE, Clause, Row, holds, lists, own_data, times_of
-from wirelint.claims.states import FIRST_UNSPACED, MOST_WORDS, opposite_state, pattern_of
+from wirelint.claims.rows import DIGIT, LARGE, Clause, Row, holds, own_data, times_of
+from wirelint.claims.states import FIRST_UNSPACED, opposite_state, pattern_of
 from wirelint.claims.toolkinds import name_words
 from wirelint.claims.values import Date, Value, clocks, dates, same, unit_of, values, without_moments
 from wirelint.text.prose import Prose
@@ -79,7 +79,6 @@ def wrong_clause(
             or _date_of_another(turn.prose, clause, table, everywhere, by_key=by_key)
             or _time_of_another(turn.prose, clause, table, clauses, everywhere)
             or (None if by_key else _only_time_of_another(turn.prose, clause, table, given))
-            or word_of_another(clause, table, clauses)
             or _state_of_clause(clause)
         )
         if against is not None:
@@ -358,52 +357,6 @@ _DEADLINE = re.compile(r"(?i)\b(?:by|until|till|before|avant|antes de(?: las)?|p
 def _told_times(prose: Prose, clause: Clause) -> set[int]:
     """Return the times of day of a clause, with those that name the row."""
     return {clock.minutes for clock in clocks(prose.text[clause.start : clause.end])}
-
-
-def word_of_another(clause: Clause, table: Sequence[Row], clauses: Sequence[Clause]) -> str | None:
-    for key, own in clause.row.cells.items():
-        if not (own is None or isinstance(own, str)):
-            continue
-        words = {cell for row in table if isinstance(cell := row.cells.get(key), str)}
-        if not 1 < len({own, *words}) <= MOST_WORDS:
-            continue
-        if len(words) == len(table) and name_words(key)[-1:] not in _OF_STATES:
-            continue  # names
-        if own is not None and holds(clause.text, own.replace("_", " ")):
-            continue
-        negated = own is not None and _PHRASES["negates"].search(own) is not None  # "no apto"
-        cells = " ".join(str(cell) for name, cell in clause.row.cells.items() if name != key or not negated)
-        told = {word: word.replace("_", " ") for word in words - {own} if _SHORT_KEY < len(word) <= _LONGEST_WORD}
-        pieces = [piece for piece in _PIECE.findall(clause.text) if _PHRASES["negates"].search(piece) is None]
-        said = (word for word, form in told.items() if any(_says(piece, form, key) for piece in pieces))
-        other = next((word for word in said if not holds(cells, word)), None)
-        # The words are the same as in the result, not a translation of them: another row has its own.
-        retold = any(
-            holds(one.text, str(one.row.cells.get(key)).replace("_", " "))
-            for one in clauses
-            if one.row is not clause.row
-        )
-        label = " ".join(name_words(key))
-        labelled = other is not None and len(label) > _SHORT_KEY and holds(clause.text, f"{label} {told[other]}")
-        if other is not None and (retold or labelled or _FULL_NAME.fullmatch(other)):
-            return f"{other!r} belongs to another row: {clause.row.place}/{key} = {own!r}"
-    return None
-
-
-_FULL_NAME = re.compile(r"(?:[A-ZÀ-ÖØ-Þ][^\W\d_]+[ -]){1,3}[A-ZÀ-ÖØ-Þ][^\W\d_]+")
-"""The name of a person, which no reply translates."""
-_PIECE = re.compile(r"[^,;，、]+")
-_OF_STATES = frozenset((key,) for key in (*STATE_KEYS, "state", "phase", "stage"))
-
-
-def _says(text: str, word: str, key: str) -> bool:
-    """Return True if a text has a word as in a list, or a word or words behind "is" or the key: "rights cleared"."""
-    if holds(text, f"{' '.join(name_words(key))} {word}"):
-        return True
-    if word.lower() not in text.lower():
-        return False
-    is_so = rf"(?i)\b(?:is|are|runs?|was|were|ist|sind|est|sont|está|están|è|sono) {re.escape(word)}(?!\w)"
-    return lists(text, word) or re.search(is_so, text) is not None
 
 
 def _state_of_clause(clause: Clause) -> str | None:

@@ -569,13 +569,6 @@ def holds(text: str, word: str) -> bool:
     return False
 
 
-def lists(text: str, word: str) -> bool:
-    """Return True if a word stands between punctuation, as in a list: not "to be closed"."""
-    if word.lower() not in text.lower():
-        return False
-    return re.search(rf"(?i)(?:\A|[^\w\s])\W*{re.escape(word)}\s*(?:[^\w\s]|\Z)", text) is not None
-
-
 def own_data(row: Row, text: str) -> list[Datum]:
     return [datum for datum in data(text) if datum.place == row.place or datum.place.startswith(f"{row.place}/")]
 
