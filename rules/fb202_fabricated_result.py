@@ -27,23 +27,23 @@ class FabricatedResult(Rule):
 
     ## What it does
     Reports a reply in which the model wrote a tool result itself, in the notation of results (`<tool_response>`,
-    `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own
-    markup (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a
-    result right after it), whatever tools are declared. The arguments of a declared tool are a call too; if only
-    the form shows a result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a
-    fix. A code block counts if it shows what a command printed that nobody ran, or an object with a value of the
-    conversation and others that no text has, which the reply then tells as facts. Also reports a text that
-    contradicts the results of its turn: a value that equals, rounds, converts or adds up none of theirs and takes
-    the place of one (`13 °C` for `{"temp_c": -3}`), another date, time of day, id, version or URL, "nothing found"
-    against hits or an error, "no errors" against `errors: 4`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, "all in range" against a value outside its own bounds, a
-    value, name, date, time or state of another row in a clause that names one row of a list (by a name, also
-    one that another result gives, or by its date, also in a list below the name or in the sentences behind it), one
-    of several objects by name, or one of several calls of a tool, a line of a table or a list that alone gives
-    another value than its row has, a row called the cheapest or the longest that is neither the first nor the last
-    of its column, "seven of the eight are open" against five, a total that is the sum of no rows, a report that
-    tells nothing of a failure (every result is an error; the last result of an action has an error, a state such as
-    `rejected`, a list or number of failures or a failed line) or tells its action as done, values of the one thing
-    whose look-up failed, another test outcome or argument.
+    `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or after a call in its own markup
+    (`<x_function_calls>`, `<x_function_result>`; JSON of a call in tags of any name, and the tags of a result right
+    after it), whatever tools are declared. The arguments of a declared tool are a call too; if only the form shows a
+    result (`<do>{"room": 4}</do><done>yes</done>` and an answer), the finding is an info without a fix. A code block
+    counts if it shows what a command printed that nobody ran, or an object with a value of the conversation and
+    others that no text has, which the reply then tells as facts. Also reports a text that contradicts the results of
+    its turn: a value that equals, rounds, converts or adds up none of theirs and takes the place of one (`13 °C` for
+    `{"temp_c": -3}`), another date, time of day, id, version or URL, "nothing found" against hits or an error, "no
+    errors" against `errors: 4`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, "all in
+    range" against a value outside its own bounds, a value, name, date, time or state of another row in a clause that
+    names one row of a list (by a name, also one that another result gives, or by its date, also in a list below the
+    name or in the sentences behind it), one of several objects by name, or one of several calls of a tool, a line of
+    a table or a list that alone gives another value than its row has, a row called the cheapest or the longest that
+    is neither the first nor the last of its column, "seven of the eight are open" against five, a total that is the
+    sum of no rows, a report that tells nothing of a failure (every result is an error; the last result of an action
+    has an error, a state such as `rejected`, a list or number of failures or a failed line) or tells its action as
+    done, values of the one thing whose look-up failed, another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"

@@ -203,8 +203,7 @@ def _listed_alike(prose: Prose, parts: Sequence[Named]) -> Contradiction | None:
 
 
 def _stated_in_turn(prose: Prose, parts: Sequence[Named], table: Sequence[Row]) -> Contradiction | None:
-    """Return a piece between commas about one row that has the opposite state, "the gate is open, the door is open", or
-    the word of another row."""
+    """Return a piece between commas about one row that has the opposite state, "the gate is open, the door is open"."""
     pieces = list(_between_commas(prose, parts))
     for piece in pieces:
         against = _opposite(piece.text, [piece.row])
