@@ -318,7 +318,8 @@ def _failures(document: dict[str, Json], depth: int) -> Iterator[tuple[str, str]
             counted = isinstance(cell, (int, float, list)) and bool(cell)
             failed = counted and _counts_failures(key)
         if failed:
-            reasons = (one for why, one in document.items() if why.casefold() in REASONS and isinstance(one, str))
+            told = ((why.casefold(), one) for why, one in document.items() if isinstance(one, str) and one is not cell)
+            reasons = (one for why, one in told if why in REASONS or why == "error")
             yield f"{key}: {cell}", " ".join(reasons)
         elif isinstance(cell, dict) and depth < _DEEPEST:
             yield from _failures(cell, depth + 1)

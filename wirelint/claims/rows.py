@@ -403,7 +403,8 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
     """
     runs = [list(run) for _, run in itertools.groupby(found, key=lambda one: one[1].place)]
     starts = [run[0][0][0] for run in runs]
-    pieces = list(zip(starts, [*starts[1:], part[1]], strict=True))
+    ends = [_closed(text, run[-1][0][1], end) for run, end in zip(runs, [*starts[1:], part[1]], strict=True)]
+    pieces = list(zip(starts, ends, strict=True))
     told = (
         DIGIT.search(text, run[-1][0][1], end) or any(CLOCK.fullmatch(name) for _, _, name in run[1:])
         for run, (_, end) in zip(runs, pieces, strict=True)
@@ -413,6 +414,16 @@ def _stretches(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> I
     of_all = (all(value.readings[0] in row.cells.values() for row in rows.values()) for value in head)
     if len(rows) == len(runs) and all(of_all):  # "after 20 games", which all of them have
         yield from zip(pieces, runs, strict=True) if all(told) else ()
+
+
+def _closed(text: str, start: int, end: int) -> int:
+    """Return the first bracket after a name that closes one before it, or else the end: "one refused (the harp), one …"."""
+    depth = 0
+    for at in range(start, end):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth < 0:
+            return at
+    return end
 
 
 def named_rows(prose: Prose, table: Sequence[Row]) -> list[Named]:
@@ -460,7 +471,12 @@ def _sentences_behind(prose: Prose, parts: Sequence[Named], table: Sequence[Row]
         if inside:
             start, about = inside[-1][0], names.get(inside[-1], []) if len(inside) == 1 else []
             others = _words_of_others(about[0][1], table) if about else set()
-        elif about and not ("\n" in prose.text[start : one.start] or one.question or _has_any(one.masked, others)):
+        elif about and not (
+            "\n" in prose.text[start : one.start]
+            or one.question
+            or _has_any(one.masked, others)
+            or _PHRASES["compares"].search(one.masked)
+        ):
             yield (one.start, one.end), about
         else:
             about = []
@@ -476,7 +492,7 @@ def _words_of_others(row: Row, table: Sequence[Row]) -> set[str]:
     return {word for other in table for name in other.names for word in _NAME_PART.findall(name.lower())} - own
 
 
-_NAME_PART = re.compile(r"[^\W\d_]{3,}|\d{3,}")
+_NAME_PART = re.compile(r"[^\W\d_]{3,}|\d{3,}|[^\W\d_]\d+")
 
 
 def _items_below_names(prose: Prose, named: Sequence[NamedRow]) -> Iterator[Named]:

@@ -29,6 +29,7 @@ _BEHIND = re.compile(r"[\d,;:(–—$€£¥]")
 _PREPOSITION = re.compile(r"\w+\W*\Z|\w+ [€$£]?\d[\d.,]*")
 """The word right before a value or what stands behind: `with` of "with 95 minutes"."""
 _CUT = re.compile(r"[,;:(–—](?! ?\d)")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _FEWEST = 3
 """Rows of a table of which one is called the highest."""
 
@@ -106,9 +107,13 @@ def _computes(turn: Turn) -> bool:
 
 
 def _groups(row: Row, table: Sequence[Row]) -> Iterator[list[int]]:
-    """Yield the places of all rows, and of those that have a cell with the row in common."""
+    """Yield the places of all rows, and of those that have a cell or a word of one with the row in common."""
     yield [*range(len(table))]
     for key, cell in row.cells.items():
+        for word in _WORD.findall(cell) if isinstance(cell, str) else ():  # "the newest menu", of files
+            alike = [number for number, other in enumerate(table) if word in _WORD.findall(str(other.cells.get(key)))]
+            if 1 < len(alike) < len(table):
+                yield alike
         alike = [number for number, other in enumerate(table) if other.cells.get(key) == cell]
         if len(alike) > 1 or isinstance(cell, bool):
             yield alike
