@@ -17,6 +17,7 @@ from wirelint.claims.counts import miscounted_rows
 from wirelint.claims.denials import NONE_CUES, denied_after_error, denied_hits
 from wirelint.claims.evidence import SURE, Contradiction, Fact, Outcome, Ran, Turn, facts
 from wirelint.claims.failures import error_as_answer
+from wirelint.claims.foreign import foreign_value
 from wirelint.claims.grounding import (
     LONGEST_REPLY,
     is_about_this_case,
@@ -208,7 +209,7 @@ def contradictions(
             answer_after_error,
             miscounted_rows,
             *[wrong_value, wrong_total] * numbers,
-            *[deviating_line, wrong_value_of_row, wrong_superlative] * readable,
+            *[deviating_line, wrong_value_of_row, foreign_value, wrong_superlative] * readable,
             opposite_states,
             hidden_failure,
             failed_act,
