@@ -7,19 +7,25 @@ from wirelint.arguments.argument_repairs import separate_values
 from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
 from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
-from wirelint.model import Exchange, Reply, ToolCall
+from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
+
+_SHAPES = {
+    "continues": "the arguments continue after a complete object",
+    "cut": "the arguments are complete and start again",
+    "grow": "each delta repeats all arguments before it",
+}
 
 
 class ConcatenatedJson(Rule):
     """The arguments of one call hold two or more JSON values.
 
     ## What it does
-    Reports a tool call whose joined arguments are several JSON values in a row. Three ways of streaming lead there: an
-    Anthropic `content_block_start` carries a whole input that `input_json_delta` events repeat or continue; an item of
-    OpenAI's Responses is added with arguments, to which clients append the deltas; each delta repeats all arguments so
-    far (`{"ci`, `{"city":"O`, `{"city":"Oslo"}`). Calls in the history of a request count too.
+    Reports a tool call, also in the history, whose joined arguments are several JSON values in a row. Three ways of
+    streaming lead there: an Anthropic `content_block_start` carries a whole input that `input_json_delta` events repeat or
+    continue; an item of OpenAI's Responses is added with arguments, to which clients append the deltas; each delta repeats
+    all arguments so far (`{"ci`, `{"city":"O`, `{"city":"Oslo"}`).
 
     ## Why is this bad?
     A client that joins the deltas gets `{"command":"ls"}{"command":"ls"}`, and its JSON parser stops at the second
@@ -46,7 +52,6 @@ class ConcatenatedJson(Rule):
 
     severity = "error"
     layer = "gateway"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
 
@@ -59,27 +64,19 @@ class ConcatenatedJson(Rule):
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
-        for choice in exchange.reply.choices:
-            for call in choice.calls:
-                found = concatenated(call)
-                if found is None:
-                    continue
+        names = {call.pointer: call.name or "a call without a name" for call in exchange.reply.calls}
+        for choice, call in exchange.calls:
+            if (found := concatenated(call)) is not None:
                 where = call.event_at(0 if found.start else found.offset)
-                message = f"{call.name or 'a call without a name'}: {_evidence(call, found)}"
+                message = f"{names[call.pointer]}: {_evidence(call, found)}"
                 fix = fix_of(separate_values(call, exchange.request)) if has_ended(exchange, choice, call) else None
                 yield self.finding("response", message, call, event=where, fix=fix)
-        yield from self._announced(exchange.reply)
-
-    def _announced(self, reply: Reply) -> Iterator[Finding]:
-        """Yield findings on calls of OpenAI's Responses that were added with arguments before their deltas."""
-        calls = {call.pointer: call for call in reply.calls}
-        for fault in reply.faults:
+        for fault in exchange.reply.faults:
             place, _, given = fault.detail.partition(" ")
-            if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:
-                name = call.name or "a call without a name"
+            if fault.kind == "repeated-start" and place in names:  # only in OpenAI's Responses
                 said = f"the item is added with the arguments {excerpt(given, 60)}, and the deltas repeat them"
                 fix = Fix("safe", "add the item with empty arguments")
-                yield self.finding("response", f"{name}: {said}", place, event=fault.event, fix=fix)
+                yield self.finding("response", f"{names[place]}: {said}", place, event=fault.event, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         separate = SeparateValues(self, context)
@@ -99,25 +96,15 @@ class ConcatenatedJson(Rule):
 
 
 def _evidence(call: ToolCall, found: Concatenated) -> str:
-    if found.start:
-        start = excerpt(call.start_input.text if call.start_input is not None else "", 60)
-        deltas = excerpt(call.deltas, 60)
-        match found.shape:
-            case "equal":
-                return f"the start carries the whole input {start}, and the deltas repeat it"
-            case "differ":
-                return f"the start carries the input {start}, and the deltas another one: {deltas}"
-            case _:
-                return f"the start carries the whole input {start}, and the deltas continue with {deltas}"
-    shown = excerpt(call.arguments.text, 90)
-    match found.shape:
-        case "equal" if len(found.values) > 1 and all(value == found.values[0] for value in found.values):
-            return f"equal arguments {len(found.values)} times: {shown}"
-        case "continues":
-            return f"the arguments continue after a complete object: {shown}"
-        case "cut":
-            return f"the arguments are complete and start again: {shown}"
-        case "grow":
-            return f"each delta repeats all arguments before it: {shown}"
-        case _:
-            return f"the arguments hold {len(found.values)} JSON values: {shown}"
+    count, shape = len(found.values), found.shape
+    if found.start and call.start_input is not None:
+        start, deltas = excerpt(call.start_input.text, 60), excerpt(call.deltas, 60)
+        if shape == "differ":
+            return f"the start carries the input {start}, and the deltas another one: {deltas}"
+        how = "repeat it" if shape == "equal" else f"continue with {deltas}"
+        return f"the start carries the whole input {start}, and the deltas {how}"
+    if shape == "equal" and count > 1 and all(value == found.values[0] for value in found.values):
+        words = f"equal arguments {count} times"
+    else:
+        words = _SHAPES.get(shape, f"the arguments hold {count} JSON values")
+    return f"{words}: {excerpt(call.arguments.text, 90)}"

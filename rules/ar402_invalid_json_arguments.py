@@ -33,13 +33,12 @@ class InvalidJsonArguments(Rule):
     ## What it does
     Reports a tool call whose arguments no JSON parser accepts (cut off, single quotes, trailing comma, raw line feed in
     a string), are JSON but not an object (encoded twice, array, null), are missing for a tool with required parameters,
-    are an object where the API has text, or are outside of `function` together with the name. In the history of a
-    request it reports arguments of another type (`[]`, `null`, a bare string, an object where the API has text), and
-    empty or damaged ones.
+    are an object where the API has text, or are outside of `function` together with the name. In a history, empty
+    arguments count too.
 
     ## Why is this bad?
-    Clients parse the arguments before they run a tool. Some raise and end the turn, some return the error to the model
-    and pay for another attempt, some run the tool without arguments. Servers refuse a request with such a history.
+    Some clients raise and end the turn, some return the error to the model and pay for another attempt, some run the tool
+    without arguments. Servers refuse a request with such a history.
 
     ## Example
     `{"name":"lookup","arguments":"{'city': 'Oslo', 'exact': True}"}`
@@ -65,7 +64,6 @@ class InvalidJsonArguments(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"arguments"})
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
 
@@ -78,10 +76,9 @@ class InvalidJsonArguments(Rule):
                 event = fault.event if exchange.reply.streamed else None
                 message, fix, _ = _MISSHAPEN[how]
                 yield self.finding("response", message, pointer, event=event, layer="gateway", fix=Fix("safe", fix))
-        for choice in exchange.reply.choices:
-            for call in choice.calls:
-                if claims_complete(exchange, choice, call):
-                    yield from self._check(exchange, choice, call)
+        for choice, call in exchange.calls:
+            if claims_complete(exchange, choice, call):
+                yield from self._check(exchange, choice, call)
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         yield from report_history(self, exchange, ledger, concatenated=False)
@@ -110,13 +107,15 @@ class InvalidJsonArguments(Rule):
             return
         if REDACTED in call.arguments.text:
             return
-        size = len(call.arguments.text)
-        ending = f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""
+        ending, size = (
+            f", and the reply ends with {choice.finish_reason!r}" if found.cut else "",
+            len(call.arguments.text),
+        )
         yield self.finding(
             "response",
             f"{name}: the arguments are {found.words}{ending}",
-            call.pointer,
-            event=call.event_at(size - 1) if found.cut and size else call.event,
+            call,
+            event=call.event_at(size - 1) if found.cut and size else None,
             layer=found.layer,
             severity="info" if found.harmless else None,
             fix=fix_of(repair_flaw(call, found, tool)),

@@ -6,7 +6,8 @@ from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.argument_repairs import coerce_types
 from wirelint.arguments.schemas import validator
 from wirelint.fixes.arguments import CoerceTypes
-from wirelint.model import Exchange, Request, Tool, ToolCall
+from wirelint.jsonvalues import mapping
+from wirelint.model import Exchange, Request, Tool
 from wirelint.rule import REDACTED, Finding, RewriteContext, Rewriter, Rule, fix_of
 from wirelint.state.ledger import Ledger
 from wirelint.text.pointers import at
@@ -47,41 +48,33 @@ class SchemaViolation(Rule):
     requires_in_reply = frozenset({"calls"})
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None:
+        request = exchange.request
+        if request is None:
             return
-        for choice in reply.choices:
-            for call in choice.calls:
-                tool = request.tool(call.name) if call.form != "custom" else None
-                if tool is not None and not tool.hosted and claims_complete(exchange, choice, call):
-                    yield from self._check(call, tool, request)
+        for choice, call in exchange.calls:
+            tool, arguments = request.tool(call.name) if call.form != "custom" else None, call.arguments.mapping
+            if tool is None or tool.hosted or arguments is None or not claims_complete(exchange, choice, call):
+                continue
+            schema = validator(tool)
+            violations = schema.violations(arguments) if schema is not None else ()
+            # Redaction replaced a value, so whether the original was valid is unknown.
+            if schema is None or not violations or REDACTED in call.arguments.text:
+                continue
+            strict = _is_strict(tool, request)
+            shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
+            more = f"; and {len(violations) - _SHOWN} more" if len(violations) > _SHOWN else ""
+            message = f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}"
+            fix = fix_of(coerce_types(call, tool, schema))
+            yield self.finding("response", message, call, layer="gateway" if strict else None, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return CoerceTypes(self, context)
-
-    def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
-        arguments = call.arguments.mapping
-        schema = validator(tool) if arguments is not None else None
-        if arguments is None or schema is None:
-            return
-        violations = schema.violations(arguments)
-        # Redaction replaced a value, so whether the original was valid is unknown.
-        if not violations or REDACTED in call.arguments.text:
-            return
-        strict = _is_strict(tool, request)
-        shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
-        more = f"; and {len(violations) - _SHOWN} more" if len(violations) > _SHOWN else ""
-        message = f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}"
-        fix = fix_of(coerce_types(call, tool, schema))
-        yield self.finding("response", message, call, layer="gateway" if strict else None, fix=fix)
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:
     """Return True if the request asks for strict decoding of this schema (`strict`; Cohere's `strict_tools`)."""
     if request.body.get("strict_tools") is True:
         return True
-    declared = at(request.body, tool.pointer)
-    if not isinstance(declared, dict):
-        return False
-    inner = (declared, declared.get("function"), declared.get("toolSpec"))
-    return any(isinstance(one, dict) and one.get("strict") is True for one in inner)
+    declared = mapping(at(request.body, tool.pointer))
+    inner = (declared, mapping(declared.get("function")), mapping(declared.get("toolSpec")))
+    return any(one.get("strict") is True for one in inner)

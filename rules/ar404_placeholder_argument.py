@@ -7,6 +7,7 @@ from typing import ClassVar
 from wirelint.arguments.argument_faults import Gone, claims_complete
 from wirelint.arguments.placeholders import KnownText, named_parameters, refused
 from wirelint.fixes.arguments import PolicyRewriter, block_text
+from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
@@ -63,7 +64,6 @@ class PlaceholderArgument(Rule):
     severity = "warning"
     layer = "model"
     request_apis = frozenset({"mcp"})
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"more"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
@@ -84,16 +84,14 @@ class PlaceholderArgument(Rule):
             yield from self._refused(request, reply)
             return
         conversation: KnownText | None = None
-        for choice in reply.choices:
-            for call in choice.calls:
-                arguments = call.arguments.mapping if call.form != "custom" and call.name else None
-                if not arguments or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
-                    continue
-                conversation = conversation or KnownText(request)
-                tool = _client_tool(request.tool(call.name))
-                outcome = judge_arguments(call, arguments, tool, self.policies, conversation, lambda _: True)
-                for fault in outcome.faults:
-                    yield self._report("response", fault, call, call.pointer)
+        for choice, call in exchange.calls:
+            arguments = call.arguments.mapping if call.form != "custom" and call.name else None
+            if not arguments or REDACTED in call.arguments.text or not claims_complete(exchange, choice, call):
+                continue
+            conversation = conversation or KnownText(request)
+            tool = _client_tool(request.tool(call.name))
+            for fault in judge_arguments(call, arguments, tool, self.policies, conversation, lambda _: True).faults:
+                yield self._report("response", fault, call, call.pointer)
 
     def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
         """Yield findings on arguments that an MCP server refuses by name."""
@@ -151,17 +149,17 @@ class PlaceholderArgument(Rule):
             if outcome.blocked is not None or not outcome.changes:
                 continue
             place = f"{call.pointer}/arguments"
-            edits = list(_edits(exchange, place, arguments, outcome))
-            for number, fault in enumerate(outcome.made):
-                done = self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
-                yield (edits if not number else [], done)
+            edits = list(_edits(exchange, place, arguments, outcome.changes))
+            for fault in outcome.made:
+                yield edits, self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
+                edits = []
 
     def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
         allowed = partial(permit.allows, self.code)
-        judged = [
-            (call, self.policies.judge(call.name or "", given, allowed)) for call, given in self._mcp_calls(exchange)
-        ]
-        blocked = [(call, outcome.blocked) for call, outcome in judged if outcome.blocked]
+        blocked: list[tuple[ToolCall, Fault]] = []
+        for call, given in self._mcp_calls(exchange):
+            if (why := self.policies.judge(call.name or "", given, allowed).blocked) is not None:
+                blocked.append((call, why))
         if not blocked or exchange.request is None:
             return None
         answers = [_answer(exchange.request.body, call, block_text(call.name or "", why)) for call, why in blocked]
@@ -177,9 +175,7 @@ class PlaceholderArgument(Rule):
 
     def _mcp_calls(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
         """Yield the calls of a request to an MCP server, if policies apply."""
-        if not self.policies or exchange.api != "mcp" or exchange.request is None:
-            return
-        for call in exchange.request.calls:
+        for call in exchange.request.calls if self.policies and exchange.api == "mcp" and exchange.request else ():
             arguments = call.arguments.mapping
             if arguments is not None and call.name and REDACTED not in call.arguments.text:
                 yield call, arguments
@@ -192,32 +188,30 @@ class PlaceholderArgument(Rule):
 
 def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, str] | None:
     """Return the call that failed according to this part of a reply, and the text of its error."""
-    if isinstance(part, ToolResult):
-        call = calls.get(part.call_id)
-        failed = call is not None and (
-            part.is_error is True or is_own_error(part.text, call.name or "", call.arguments.mapping)
-        )
-        return (call, part.text) if call is not None and failed else None
-    if isinstance(part, Rpc) and (message := part.error) is not None:
-        call = calls.get(part.id)
-        return (call, message) if call is not None else None
-    return None
+    match part:
+        case ToolResult(call_id=id_, text=error) if call := calls.get(id_):
+            failed = part.is_error is True or is_own_error(error, call.name or "", call.arguments.mapping)
+            return (call, error) if failed else None
+        case Rpc(id=id_, error=str(error)) if call := calls.get(id_):
+            return call, error
+        case _:
+            return None
 
 
 def _answer(body: Mapping[str, Json], call: ToolCall, text: str) -> Json:
     """Return the JSON-RPC result of a blocked call. `body` is a message, or the messages of a batch by number."""
-    message = body if "jsonrpc" in body else body.get(call.pointer.split("/")[1])
-    asked = message.get("id") if isinstance(message, dict) else None
+    message = body if "jsonrpc" in body else mapping(body.get(call.pointer.split("/")[1]))
     result: Json = {"content": [{"type": "text", "text": text}], "isError": True}
-    return {"jsonrpc": "2.0", "id": asked, "result": result}
+    return {"jsonrpc": "2.0", "id": message.get("id"), "result": result}
 
 
 def _client_tool(tool: Tool | None) -> Tool | None:
     return tool if tool is not None and not tool.hosted else None
 
 
-def _edits(exchange: Exchange, place: str, arguments: dict[str, Json], outcome: Outcome) -> Iterator[Edit]:
-    changes = outcome.changes or {}
+def _edits(
+    exchange: Exchange, place: str, arguments: Mapping[str, Json], changes: Mapping[str, Json | Gone]
+) -> Iterator[Edit]:
     body = exchange.request.body if exchange.request is not None else None
     if not isinstance(at(body, place), dict):  # a call without arguments may omit them
         yield Edit("replace", place, {key: value for key, value in changes.items() if not isinstance(value, Gone)})

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from wirelint.fixes.calls import fix_items, report_items
 from wirelint.history.origins import Mangling, manglings
-from wirelint.history.pairing import Answer, pair, rename, rename_repeats
+from wirelint.history.pairing import pair, rename, rename_repeats
 from wirelint.model import Exchange
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, Severity, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -14,13 +14,12 @@ class MangledId(Rule):
     """The client changed a tool call's id before sending it back.
 
     ## What it does
-    Compares every id in the history with the ids that passed on this wire: an equal id, then equal letters and digits,
-    then an equal call (function and arguments) under another id, if only one call of the conversation matches.
-    Exchanges belong to one conversation only between one client, host and model, and only if a single earlier exchange
-    matches. Without earlier traffic the form of an id is evidence in a few cases: `functionsread0` on a call of `read`
-    was `functions.read:0`; `call_…|fc_…` was two ids; `undefined` was none. A result whose id is an altered id of its
-    call is reported too. Each id gives one finding. In a history of OpenAI's Responses, ids of items count too:
-    `call_…` and `msg_…` cannot name a function call (`fc_…`).
+    Compares every id in the history with the ids that passed on this wire: equal letters and digits, or an equal call
+    (function and arguments) under another id, if only one call of the conversation matches. Exchanges belong to one
+    conversation only between one client, host and model, and only if a single earlier exchange matches. Without earlier
+    traffic the form of an id is evidence in a few cases: `functionsread0` on a call of `read` was `functions.read:0`;
+    `call_…|fc_…` was two ids; `undefined` was none. A result whose id is an altered id of its call is reported too. In a
+    history of OpenAI's Responses, ids of items count: `call_…` and `msg_…` cannot name a function call (`fc_…`).
 
     ## Why is this bad?
     Ids are opaque: a result must carry the id of its call. If the two differ, the API rejects the request or assigns
@@ -49,7 +48,6 @@ class MangledId(Rule):
 
     severity = "warning"
     layer = "client"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -70,27 +68,26 @@ class MangledId(Rule):
             if found.restorable:
                 groups.setdefault(self._report(found, exchange).message, []).append(found)
         for group in groups.values():
-            yield self._restore(group, exchange, pair(request).repeats)
+            first, new = group[0], group[0].origin.id or ""
+            edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
+            if first.place != "result" and first.pair.call.id:
+                edits += rename_repeats(pair(request).repeats, {first.pair.call.id: new}, exchange.api)
+            title = f"restored `{excerpt(new)}` on the {first.place}"
+            yield edits, self.repair("request", "safe", title, first.part.pointer, before=first.given, after=new)
         yield from fix_items(self, exchange, mixed_up=True)
 
-    def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> RequestFix:
-        first, new = group[0], group[0].origin.id or ""
-        edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
-        if first.place != "result" and first.pair.call.id:
-            edits += rename_repeats(repeats, {first.pair.call.id: new}, exchange.api)
-        title = f"restored `{excerpt(new)}` on the {first.place}"
-        return edits, self.repair("request", "safe", title, first.part.pointer, before=first.given, after=new)
-
     def _report(self, found: Mangling, exchange: Exchange) -> Finding:
-        origin, place = found.origin, found.place
-        id_ = excerpt(found.given) or "(empty)"
+        origin, place, answer = found.origin, found.place, found.pair.answer
         before = f"`{excerpt(origin.id)}` with {origin.how}" if origin.id else f"no id: {origin.how}"
-        answer = found.pair.answer
-        torn = answer is not None and answer.match is not None
+        name, id_ = excerpt(found.pair.call.name or ""), excerpt(found.given) or "(empty)"
         refused = exchange.status is not None and 400 <= exchange.status < 500
-        severity: Severity | None = "error" if torn or refused else None
-        message = f"id `{id_}` of the `{excerpt(found.pair.call.name or '')}` {place} is {before}"
-        restores = found.restorable and origin.id
-        fix = Fix("safe", f"restore `{excerpt(origin.id or '')}` on the {place}") if restores else None
-        where = found.part.pointer
-        return self.finding("request", message, where, severity=severity, confidence=origin.certainty, fix=fix)
+        return self.finding(
+            "request",
+            f"id `{id_}` of the `{name}` {place} is {before}",
+            found.part.pointer,
+            severity="error" if refused or (answer is not None and answer.match is not None) else None,
+            confidence=origin.certainty,
+            fix=Fix("safe", f"restore `{excerpt(origin.id)}` on the {place}")
+            if found.restorable and origin.id
+            else None,
+        )

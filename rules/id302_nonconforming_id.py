@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -65,7 +65,6 @@ class NonconformingId(Rule):
 
     severity = "warning"
     layer = "client"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -77,14 +76,13 @@ class NonconformingId(Rule):
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
         yield from fix_items(self, exchange, mixed_up=False)
-        found = [(each, new) for each, new, _ in self._refused(exchange, ledger) if new is not None]
-        if not found:
-            return
         paired = pair(exchange.request)
-        groups: dict[str, list[Pair]] = {}
+        groups: defaultdict[str, list[Pair]] = defaultdict(list)
         for each in paired.pairs:
-            groups.setdefault(each.call.id or "", []).append(each)
-        for each, new in found:
+            groups[each.call.id or ""].append(each)
+        for each, new, _ in self._refused(exchange, ledger):
+            if new is None:
+                continue
             id_ = each.call.id or ""
             edits = [edit for one in (groups[id_] if id_ else (each,)) for edit in rename(one, new, exchange.api)]
             edits += rename_repeats(paired.repeats, {id_: new} if id_ else {}, exchange.api)
@@ -96,8 +94,7 @@ class NonconformingId(Rule):
 
         Calls with empty ids count separately: each gets its own id.
         """
-        pairs = pair(exchange.request).pairs if exchange.request is not None else ()
-        if not pairs:
+        if not (pairs := _pairs(exchange)):
             return
         complained = complaint(exchange)
         if complained is None and exchange.status is None:
@@ -124,41 +121,38 @@ class NonconformingId(Rule):
             layer: Layer = "gateway" if issued else "client"
             counted = re.search(r":([0-9]{1,6})$", call.id)
             number = max(ordinal, int(counted[1]) if counted else 0)  # a trimmed history keeps its numbers
-            found = self._judge("request", call, demand, number, taken, layer, complained is not None)
-            if found is not None:
-                finding, new = found
+            finding, new = self._judge("request", call, demand, number, taken, layer, complained is not None)
+            if finding is not None:
                 yield each, new, finding
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok or not is_kimi_k2(exchange.model):
             return
-        demand = KimiK2()
-        before = pair(exchange.request).pairs if exchange.request is not None else ()
+        demand, before = KimiK2(), _pairs(exchange)
         taken = {each.call.id for each in before if each.call.id}
         for choice in exchange.reply.choices:
-            for number, call in enumerate(choice.calls):
-                found = self._judge("response", call, demand, len(before) + number, taken, "model", refused=False)
+            for number, call in enumerate(choice.calls, len(before)):
+                found, _ = self._judge("response", call, demand, number, taken, "model", refused=False)
                 if found is not None:
                     # During rewriting only the request names the model.
-                    yield found[0] if exchange.request and exchange.request.model else replace(found[0], fix=None)
+                    yield found if exchange.request and exchange.request.model else replace(found, fix=None)
             for part in choice.parts:
                 if isinstance(part, Text) and _BODY in part.text:
                     yield from self._judge_markup(part, demand)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        demand, request = demand_of(context.exchange), context.exchange.request
-        if not isinstance(demand, KimiK2) or request is None or not context.permit.allows(self.code, "safe"):
+        demand, before = demand_of(context.exchange), _pairs(context.exchange)
+        if not isinstance(demand, KimiK2) or not context.permit.allows(self.code, "safe"):
             return None
-        before = pair(request).pairs
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
         def judge(head: Head) -> HeadChange | None:
             start, id_ = head.start, head.id
-            ordinal = len(before) + counts[start.choice]
+            number = len(before) + counts[start.choice]
             counts[start.choice] += 1
             call = ToolCall(id_, head.name, Arguments(""), start.pointer)
-            _, new = self._judge("response", call, demand, ordinal, taken, "model", refused=False) or (None, None)
+            _, new = self._judge("response", call, demand, number, taken, "model", refused=False)
             if new is None:
                 context.taken.update([id_] if id_ else [])
                 return None
@@ -179,15 +173,19 @@ class NonconformingId(Rule):
 
     def _judge(
         self, side: Side, call: ToolCall, demand: Demand, ordinal: int, taken: set[str], layer: Layer, refused: bool
-    ) -> tuple[Finding, str | None] | None:
+    ) -> tuple[Finding | None, str | None]:
         """Return a finding on an id that the target refuses and a new id, which joins `taken`.
 
         `refused`: an error reply named the demand.
         """
         id_, fault = call.id, _fault(demand, call)
         if id_ is None or fault is None:
-            return None
-        new = _mint(demand, call, ordinal, taken)
+            return None, None
+        origin = restore(id_, call.name)  # the original of a mangled id, if the target accepts it
+        if origin is not None and origin.id and origin.id not in taken and demand.fault(origin.id, call.name) is None:
+            new: str | None = origin.id
+        else:
+            new = demand.mint(id_, call.name, ordinal, taken)
         taken.add(new or "")
         where = "the call and its result" if side == "request" else "the call"
         verdict = "is refused by the API" if refused else f"does not fit {demand.target}"
@@ -206,9 +204,5 @@ def _fault(demand: Demand, call: ToolCall) -> str | None:
     return fault
 
 
-def _mint(demand: Demand, call: ToolCall, ordinal: int, taken: set[str]) -> str | None:
-    """Return a new id: the original of a mangled id if the target accepts it, else one of the target's form."""
-    origin = restore(call.id or "", call.name)
-    if origin is not None and origin.id and origin.id not in taken and demand.fault(origin.id, call.name) is None:
-        return origin.id
-    return demand.mint(call.id or "", call.name, ordinal, taken)
+def _pairs(exchange: Exchange) -> tuple[Pair, ...]:
+    return pair(exchange.request).pairs if exchange.request is not None else ()

@@ -43,7 +43,6 @@ class OrphanResult(Rule):
 
     severity = "error"
     layer = "client"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -74,12 +73,11 @@ class OrphanResult(Rule):
             found = tuple(answer for answer in found if answer.result.pointer not in answered)
         edits = removals(request, found) if found else {}
         for answer in found:
-            result = answer.result
-            made = edits.get(result.pointer, ())
-            if made:
-                which = _short(answer)
-                title = f"kept the result{which} as plain text" if keeps_words(made) else f"dropped the result{which}"
-                after = result.text if keeps_words(made) else ""
+            result, which = answer.result, _short(answer)
+            if made := edits.get(result.pointer, ()):
+                kept = keeps_words(made)
+                title = f"kept the result{which} as plain text" if kept else f"dropped the result{which}"
+                after = result.text if kept else ""
                 yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
 
 

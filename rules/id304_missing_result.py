@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import history_of, traits
-from wirelint.history.pairing import Pair, pair
+from wirelint.history.pairing import Answer, Pair, pair
 from wirelint.model import Exchange, Request
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -44,27 +44,23 @@ class MissingResult(Rule):
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request
-        if request is None:
+        if request is None or request.on_server == "anywhere":
             return
-        pairs, history = pair(request).pairs, history_of(request.api)
-        if not pairs or request.on_server == "anywhere":
-            return
+        pairs = pair(request).pairs
         answered = {_key(each, each.position) for each in pairs if each.answer is not None}
-        last = len(request.messages) - 1
         for each in pairs:
-            known = bool(each.call.id) or not traits(request.api).has_call_ids
-            if not known or each.position == last or REDACTED in (each.call.id or ""):
+            call, answer = each.call, each.answer
+            known = bool(call.id) or not traits(request.api).has_call_ids
+            if not known or each.position == len(request.messages) - 1 or REDACTED in (call.id or ""):
                 continue
-            if each.answer is None and _key(each, each.position + 1) not in answered:
-                yield self._report(exchange, each, f"has no result, and {_next(request, each.position)} follows")
-            elif each.answer is not None and history.has_results_next and _is_late(request, each):
-                place = each.answer.result.pointer
-                yield self._report(exchange, each, f"has no result in the next message; it comes later, at {place}")
-
-    def _report(self, exchange: Exchange, each: Pair, what: str) -> Finding:
-        id_ = f"`{excerpt(each.call.id)}` " if each.call.id else ""
-        message = f"call {id_}of `{excerpt(each.call.name or '')}` {what}"
-        return self.finding("request", message, each.call, severity="warning" if exchange.succeeded else None)
+            if answer is None and _key(each, each.position + 1) not in answered:
+                what = f"has no result, and {_next(request, each.position)} follows"
+            elif answer is not None and history_of(request.api).has_results_next and _is_late(request, each, answer):
+                what = f"has no result in the next message; it comes later, at {answer.result.pointer}"
+            else:
+                continue
+            message = f"call {f'`{excerpt(call.id)}` ' if call.id else ''}of `{excerpt(call.name or '')}` {what}"
+            yield self.finding("request", message, call, severity="warning" if exchange.succeeded else None)
 
 
 def _key(each: Pair, position: int) -> tuple[int, str, str] | str:
@@ -81,10 +77,8 @@ def _next(request: Request, position: int) -> str:
     return words.get(message.role, f"a {message.role} message")
 
 
-def _is_late(request: Request, each: Pair) -> bool:
+def _is_late(request: Request, each: Pair, answer: Answer) -> bool:
     """Return True if an assistant's message lies between a call and its result, after merging neighbours of one role."""
-    if each.answer is None or each.answer.position < each.position:
-        return False
-    between = request.messages[each.position + 1 : each.answer.position]
+    between = request.messages[each.position + 1 : answer.position]
     roles = [message.role for message in between if message.role != "system"]
     return "assistant" in roles[roles.index("user") :] if "user" in roles else False

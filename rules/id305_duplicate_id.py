@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -10,7 +11,7 @@ from wirelint.events import Start
 from wirelint.fixes.calls import CallHeads, Head, HeadChange, ItemIds, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
-from wirelint.model import Arguments, Choice, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     REDACTED,
     Finding,
@@ -33,9 +34,9 @@ class DuplicateId(Rule):
     """Two tool calls or two results share one id, or a call has none.
 
     ## What it does
-    Looks for ids on more than one call (in one message or across the turns of a history), on more than one result of a
-    call, on parallel calls of a reply, and on a call of a reply that reuses the id of an earlier call. Calls of a reply
-    without an id (missing, null, empty) are reported too: no result can refer to them.
+    Looks for ids on more than one call (in one message, across the turns of a history, in a reply and its history) and on
+    more than one result of a call. Calls of a reply without an id (missing, null, empty) are reported too: no result can
+    refer to them.
 
     ## Why is this bad?
     The id assigns a result to its call. Where two calls share an id, APIs reject the request, and clients that store
@@ -61,7 +62,6 @@ class DuplicateId(Rule):
 
     severity = "error"
     layer = "client"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
 
@@ -69,24 +69,37 @@ class DuplicateId(Rule):
         request = exchange.request
         if request is None:
             return
-        groups, turns = _groups(request), _turns(request) if is_kimi_k3(exchange.model) else None
+        groups, turns = _groups(request), _turns(exchange)
         for id_, group in groups.items():
-            twins = next(_twins(group, turns), None)
-            if twins is not None:
-                yield self._report_calls(id_, *twins, len(group))
+            if (twins := next(_twins(group, turns), None)) is not None:
+                one, two = twins
+                together = one.position == two.position
+                where = "in one message" if together else f"in two turns (the other is {one.call.pointer})"
+                shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
+                more = f", {len(group)} calls in all" if len(group) > 2 else ""
+                message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
+                yield self._report("request", message, two.call, severity="error" if together else "warning")
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
-        yield from self._check_repeats(exchange, lone, pair(request).repeats)
+        for repeat in pair(request).repeats:
+            id_ = repeat.result.call_id or ""
+            if (before := lone.get(id_)) is None:
+                continue
+            same = repeat.result.text == before.result.text
+            if same and repeat.position != before.position:
+                continue  # one message, sent twice
+            del lone[id_]
+            which = "the same" if same else "another"
+            message = f"{which} result for the call `{excerpt(id_)}`, which has a result already"
+            yield self._report("request", message, repeat.result, severity="warning" if same else "error")
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return
-        turns = _turns(request) if is_kimi_k3(exchange.model) else None
-        taken: set[str] | None = None
+        turns, taken = _turns(exchange), _taken(request)
         for id_, group in _groups(request).items():
             if REDACTED in id_ or next(_twins(group, turns), None) is None:
                 continue
-            taken = taken if taken is not None else _taken(request)
             renamed = list(_renumber(group, turns, exchange, taken))
             edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
             first = renamed[0][0].call
@@ -95,45 +108,28 @@ class DuplicateId(Rule):
             title = f"gave {which} and their results new ids: {shown}"
             yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
-    def _check_repeats(
-        self, exchange: Exchange, first: Mapping[str, Answer | None], repeats: Iterable[Answer]
-    ) -> Iterator[Finding]:
-        reported: set[str] = set()
-        for repeat in repeats:
-            id_ = repeat.result.call_id or ""
-            before = first.get(id_)
-            if before is None or id_ in reported:
-                continue
-            same = repeat.result.text == before.result.text
-            if same and repeat.position != before.position:
-                continue  # one message, sent twice
-            reported.add(id_)
-            result = f"{'the same' if same else 'another'} result"
-            message = f"{result} for the call `{excerpt(id_)}`, which has a result already"
-            yield self._report("request", message, repeat.result, severity="warning" if same else "error")
-
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
         known = _Known(exchange)
-        for choice in exchange.reply.choices:
-            for call in choice.calls:
-                if known.alone(choice, call):
-                    yield self._report("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
-                other = known.shares(choice.index, call)
-                if isinstance(other, Pair):
-                    names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
-                    message = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
-                    yield self._report("response", message, call, severity="warning")
-                elif isinstance(other, Answer):
-                    answered = f"of a call that this request answers ({other.result.pointer})"
-                    message = f"a new call of `{_name(call)}` has the id `{excerpt(call.id or '')}` {answered}"
-                    yield self._report("response", message, call, severity="warning")
-                elif other is not None:
-                    share = f"share the id `{excerpt(id_)}`" if (id_ := _id(call)) else "have no id"
-                    message = f"parallel calls of {_names(other, call)} {share}"
-                    yield self._report("response", message, call, severity="error")
-                known.add(choice.index, call)
+        for choice, call in exchange.calls:
+            # A call alone without an id; several are parallel calls that share none.
+            if known.missing(call) and sum(not _id(other) for other in choice.calls) == 1:
+                yield self._report("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
+            other, shared = known.shares(choice.index, call), f"the id `{excerpt(call.id or '')}`"
+            known.add(choice.index, call)
+            if isinstance(other, Pair):
+                names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
+                message = f"a new call of {names} ({other.call.pointer}) share {shared}"
+            elif isinstance(other, Answer):
+                answered = f"of a call that this request answers ({other.result.pointer})"
+                message = f"a new call of `{_name(call)}` has {shared} {answered}"
+            elif other is not None:
+                message = f"parallel calls of {_names(other, call)} {f'share {shared}' if _id(call) else 'have no id'}"
+            else:
+                continue
+            severity: Severity = "error" if isinstance(other, ToolCall) else "warning"
+            yield self._report("response", message, call, severity=severity)
         yield from self._check_items(exchange.reply)
 
     def _check_items(self, reply: Reply) -> Iterator[Finding]:
@@ -180,14 +176,6 @@ class DuplicateId(Rule):
 
         return ItemIds(context, separated), heads
 
-    def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
-        together = one.position == two.position
-        where = "in one message" if together else f"in two turns (the other is {one.call.pointer})"
-        shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
-        more = f", {count} calls in all" if count > 2 else ""
-        message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
-        return self._report("request", message, two.call, severity="error" if together else "warning")
-
     def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
         layer: Layer = "client" if side == "request" else "gateway"
         if not isinstance(part, ToolCall):
@@ -202,22 +190,19 @@ class _Known:
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
         self._needs_ids = traits(exchange.api).has_call_ids
-        pairs = pair(request).pairs if request is not None else ()
-        self._earlier: dict[str, Pair | Answer] = {each.call.id: each for each in pairs if each.call.id}
-        self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
+        self._earlier: dict[str, Pair | Answer] = {}
+        self._turns = _turns(exchange)
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
         self._kept = request is not None and request.is_partial
-        if request is not None and self._kept and self._turns is None:  # the server keeps the calls of these results
-            orphans = [orphan for orphan in pair(request).orphans if orphan.result.call_id]
-            self._earlier = {**{orphan.result.call_id or "": orphan for orphan in orphans}, **self._earlier}
+        if request is None:
+            return
+        if self._kept and self._turns is None:  # the server keeps the calls of these results
+            self._earlier |= {one.result.call_id: one for one in pair(request).orphans if one.result.call_id}
+        self._earlier |= {each.call.id: each for each in pair(request).pairs if each.call.id}
 
     def missing(self, call: ToolCall) -> bool:
         """Return True if a call lacks a necessary id. A server that keeps the conversation would not know a new one."""
         return self._needs_ids and not self._kept and not _id(call) and bool(call.name) and call.form != "legacy"
-
-    def alone(self, choice: Choice, call: ToolCall) -> bool:
-        """Return True if a call is the only one of its reply without an id."""
-        return self.missing(call) and sum(not _id(other) for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
         """Return the call with an equal id in the reply or the history, or the result of a call that the server keeps."""
@@ -248,13 +233,19 @@ def _names(one: ToolCall, two: ToolCall) -> str:
     return f"`{_name(one)}`" if one.name == two.name else f"`{_name(one)}` and `{_name(two)}`"
 
 
-def _turns(request: Request) -> list[int]:
-    """Return, for each message and for the reply, the number of the user message that it follows."""
-    turns, turn = [], 0
-    for message in request.messages:
-        turn += message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts)
-        turns.append(turn)
-    return [*turns, turn]
+def _turns(exchange: Exchange) -> list[int] | None:
+    """Return, for each message and for the reply, the number of the user message that it follows.
+
+    None if an id may not occur in two turns: for all models but Kimi K3.
+    """
+    if exchange.request is None or not is_kimi_k3(exchange.model):
+        return None
+    begins = (
+        message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts)
+        for message in exchange.request.messages
+    )
+    turns = list(itertools.accumulate(begins, initial=0))
+    return [*turns[1:], turns[-1]]
 
 
 def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple[Pair, Pair]]:
@@ -268,18 +259,17 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:
-    groups: dict[str, list[Pair]] = {}
+    groups: defaultdict[str, list[Pair]] = defaultdict(list)
     needed = traits(request.api).has_call_ids
     for each in pair(request).pairs:
         if each.call.id or (needed and each.call.id is not None):
-            groups.setdefault(each.call.id, []).append(each)
+            groups[each.call.id].append(each)
     return groups
 
 
 def _taken(request: Request) -> set[str]:
     paired = pair(request)
-    answers = (*paired.orphans, *(each.answer for each in paired.pairs if each.answer is not None))
-    ids = {answer.result.call_id for answer in answers} | {each.call.id for each in paired.pairs}
+    ids = {id_ for each in paired.pairs for id_ in each.ids} | {orphan.result.call_id for orphan in paired.orphans}
     return {id_ for id_ in ids if id_}
 
 

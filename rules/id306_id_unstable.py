@@ -10,8 +10,7 @@ from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
-# Systems that answer with several models in turn and keep the reply id of each.
-_COMPOSED = ("compound",)
+_SEND_FIRST = Fix("safe", "send it with the first event of the call")
 
 
 class IdUnstable(Rule):
@@ -55,18 +54,22 @@ class IdUnstable(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply
-        if reply is None or not exchange.ok or not reply.streamed:
+        if reply is None or not exchange.ok:
             return
         end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # later events are sse-framing
         if len(ids) > 1 and reply.error is None:  # an error event has its own id
             (first, _), (second, event) = ids[:2]
-            message = f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream"
-            if _is_composed(exchange.model):
-                yield self.finding("response", message, "/id", event=event, severity="info", confidence="medium")
-            else:
-                fix = Fix("safe", f"keep the first id, `{excerpt(first)}`")
-                yield self.finding("response", message, "/id", event=event, confidence="medium", fix=fix)
+            composed = _is_composed(exchange.model)
+            yield self.finding(
+                "response",
+                f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream",
+                "/id",
+                event=event,
+                severity="info" if composed else None,
+                confidence="medium",
+                fix=None if composed else Fix("safe", f"keep the first id, `{excerpt(first)}`"),
+            )
         if items := [fault for fault in reply.faults if fault.kind == "other-item"]:
             first, _, second = items[0].detail.partition(" ")
             more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
@@ -85,8 +88,13 @@ class IdUnstable(Rule):
             # Events that continue the call under another id than its first.
             if strays := [found for found in later if found.verdict == "stray"]:
                 yield self._report_call(call, strays, exchange.api)
-            elif has_late_heads and call.event not in undeclared and (late := [one for one in later if one.late]):
-                yield self._report_late(call, late[0])
+            elif has_late_heads and call.event not in undeclared and (late := next((o for o in later if o.late), None)):
+                if late.piece.id and not late.id:
+                    head = f"the id of the `{excerpt(call.name or '')}` call, `{excerpt(late.piece.id)}`,"
+                else:
+                    head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
+                message, fix = f"{head} comes only after its arguments began", _SEND_FIRST
+                yield self.finding("response", message, call, event=late.piece.event, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -111,8 +119,7 @@ class IdUnstable(Rule):
         return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
 
     def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
-        first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")
-        last = excerpt(strays[-1].piece.id or "")
+        first, second, last = (excerpt(id_ or "") for id_ in (strays[0].id, strays[0].piece.id, strays[-1].piece.id))
         kept = f"; a server that keeps the conversation knows `{last}`" if api == "openai.responses" else ""
         ids = len({stray.piece.id for stray in strays} | {strays[0].id})
         changes = f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
@@ -121,14 +128,7 @@ class IdUnstable(Rule):
         fix = Fix("safe", f"keep the first id, `{first}`")
         return self.finding("response", message, call, event=strays[0].piece.event, fix=fix)
 
-    def _report_late(self, call: ToolCall, late: Announced) -> Finding:
-        if late.piece.id and not late.id:
-            head = f"the id of the `{excerpt(call.name or '')}` call, `{excerpt(late.piece.id)}`,"
-        else:
-            head = f"the name of a call, `{excerpt(late.piece.name or '')}`,"
-        message, fix = f"{head} comes only after its arguments began", "send it with the first event of the call"
-        return self.finding("response", message, call, event=late.piece.event, fix=Fix("safe", fix))
-
 
 def _is_composed(model: str) -> bool:
-    return any(mark in model for mark in _COMPOSED)
+    """Return True for a system that answers with several models in turn and keeps the reply id of each."""
+    return "compound" in model

@@ -49,7 +49,6 @@ class XmlLeak(Rule):
 
     severity = "error"
     layer = "gateway"
-    ignored_fields = frozenset({"stream_options"})
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -61,15 +60,14 @@ class XmlLeak(Rule):
         if not permit.allows(self.code, "unsafe"):
             return
         for cleaning in cleanings(exchange):
-            if not (cleaning.answers or permit.clean_history):
-                continue
-            called = excerpt(", ".join(cleaning.names))
             if cleaning.answers:
-                title = f"turned markup into calls, which later results answer: {called}"
-            elif cleaning.duplicate:
-                title = f"dropped markup of calls that the message also holds structurally: {called}"
+                done = "turned markup into calls, which later results answer"
+            elif not permit.clean_history:
+                continue
             else:
-                title = f"dropped markup of calls that never ran: {called}"
+                how = "the message also holds structurally" if cleaning.duplicate else "never ran"
+                done = f"dropped markup of calls that {how}"
+            title = f"{done}: {excerpt(', '.join(cleaning.names))}"
             yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -96,7 +94,7 @@ class XmlLeak(Rule):
             yield self.text_finding(
                 leak.part,
                 leak.span,
-                _message(leak, exchange.request),
+                "; ".join(_words(leak, exchange.request)),
                 fix=_fix(leak),
                 severity="info" if leak.draft and leak.choice.calls else "error" if certain else "warning",
                 confidence="low" if leak.draft else leak.certainty,
@@ -112,19 +110,15 @@ def _fix(leak: Leak) -> Fix | None:
     return None
 
 
-def _message(leak: Leak, request: Request) -> str:
-    where = type(leak.part).__name__.lower()
-    called = excerpt(", ".join(leak.names))
+def _words(leak: Leak, request: Request) -> Iterator[str]:
+    """Yield the clauses of a message: the leak, and its circumstances."""
+    where, called = type(leak.part).__name__.lower(), excerpt(", ".join(leak.names))
     if not leak.calls:
-        start, end = leak.span
-        message = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
+        shown = excerpt(leak.part.text[slice(*leak.span)])
+        yield f"remains of tool-call markup ({leak.dialect}) in the {where}: {shown!r}"
     else:
         calls = f"tool call {called}" if len(leak.calls) == 1 else f"{len(leak.calls)} tool calls ({called})"
-        message = f"{calls} leaked into the {where} as {leak.dialect} markup"
-    return "; ".join((message, *_circumstances(leak, request)))
-
-
-def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
+        yield f"{calls} leaked into the {where} as {leak.dialect} markup"
     if leak.fenced:
         in_json = leak.part.text.lstrip()[:1] in ("[", "{", '"')
         yield f"the reply is {'JSON' if in_json else 'one code fence'} around it"

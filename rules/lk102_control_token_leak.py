@@ -55,18 +55,17 @@ class ControlTokenLeak(Rule):
     layer = "gateway"
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok:
+        request = exchange.request
+        if request is None or not exchange.ok:
             return
-        for choice in reply.choices:
+        for choice in exchange.choices:
             for part in choice.parts:
-                match part:
-                    case ToolCall():
-                        yield from self._check_name(exchange, request, part)
-                        found = [*self._check_markup(exchange, request, choice, part)]
-                        yield from found or self._check_arguments(exchange, request, part)
-                    case Text() | Reasoning() | Refusal():
-                        yield from self._check_text(exchange, request, choice, part)
+                if isinstance(part, ToolCall):
+                    yield from self._check_name(request, part)
+                    found = [*self._check_markup(exchange, request, choice, part)]
+                    yield from found or self._check_arguments(exchange, request, part)
+                elif isinstance(part, Text | Reasoning | Refusal):
+                    yield from self._check_text(exchange, request, choice, part)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         request = context.exchange.request
@@ -74,14 +73,13 @@ class ControlTokenLeak(Rule):
         if request is None or not (safe or unsafe):
             return ()
         made: list[Rewriter] = [TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)]
-        if safe:
-            made.append(self._names(context, request))
+        made += [self._names(context, request)] if safe else []
         return [*made, StripMarkup(self, context)] if unsafe else made
 
     def _check_text(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
         framer = Framer(exchange, request)
         word = framer.residue(part.text) if isinstance(part, Text) else 0
-        if isinstance(part, Text) and word:
+        if word:
             message = f"the text begins with the remains of a turn header: {excerpt(part.text[: word + 20])!r}"
             fix = Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning")
             yield self.text_finding(part, (0, word), message, fix=fix, confidence="medium")
@@ -100,31 +98,34 @@ class ControlTokenLeak(Rule):
     def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
         certain = any(token.strength == "sure" for token in framing.tokens) and (framing.at_edges or framing.overrun)
+        streamed = exchange.reply is not None and exchange.reply.streamed
+        done, fix = remedy(part.text, framing, streamed=streamed, calls=bool(choice.calls)), None
+        if done is not None and done.kind == "cut" and framing.overrun is not None:
+            fix = Fix("unsafe", f"cut the text at {framing.overrun.token}")
+        elif done is not None:
+            fix = Fix("safe", f"strip {named_edges(part.text, framing, done)}")
         return self.text_finding(
             part,
             (first.start, first.end),
             _message(part, framing),
-            fix=_fix(part, framing, exchange.reply is not None and exchange.reply.streamed, bool(choice.calls)),
+            fix=fix,
             confidence="high" if certain else "medium",
             layer=_blame(framing.tokens[0], exchange.model),
         )
 
-    def _check_name(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_name(self, request: Request, call: ToolCall) -> Iterator[Finding]:
         name = call.name or ""
-        start = in_name(name)
-        if start is None or request.tool(name) is not None:
-            return
-        declared = _declared_name(name, start, request)
-        fix = Fix("safe", f"cut the name to {declared}") if declared else None
-        yield self.finding("response", f"the name of a call contains markup: {excerpt(name)!r}", call, fix=fix)
+        if in_name(name) is not None and request.tool(name) is None:
+            declared = _declared_name(name, request)
+            fix = Fix("safe", f"cut the name to {declared}") if declared else None
+            yield self.finding("response", f"the name of a call contains markup: {excerpt(name)!r}", call, fix=fix)
 
     def _names(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that cuts names of calls to those of declared tools."""
 
         def judge(head: Head) -> HeadChange | None:
             name = head.name or ""
-            mark = in_name(name)
-            declared = _declared_name(name, mark, request) if mark is not None and request.tool(name) is None else None
+            declared = _declared_name(name, request) if request.tool(name) is None else None
             if declared is None:
                 return None
             title = f"cut the name of a call to {declared}"
@@ -166,8 +167,10 @@ class ControlTokenLeak(Rule):
             return
 
 
-def _declared_name(name: str, mark: int, request: Request) -> str | None:
-    """Return the declared tool whose name remains without the markup that begins at `mark`."""
+def _declared_name(name: str, request: Request) -> str | None:
+    """Return the declared tool whose name remains without the markup in a name; None without markup."""
+    if (mark := in_name(name)) is None:
+        return None
     declared = match(name, [tool.name for tool in request.tools])
     if declared is not None and declared.certain:
         return declared.name
@@ -184,15 +187,6 @@ def _ends_value(value: str, framing: Framing) -> bool:
 
 def _blame(token: Occurrence, model: str) -> Layer:
     return "model" if native(token.token, model) is False else "gateway"
-
-
-def _fix(part: Said, framing: Framing, streamed: bool, calls: bool) -> Fix | None:
-    done = remedy(part.text, framing, streamed=streamed, calls=calls)
-    if done is None:
-        return None
-    if done.kind == "cut" and framing.overrun is not None:
-        return Fix("unsafe", f"cut the text at {framing.overrun.token}")
-    return Fix("safe", f"strip {named_edges(part.text, framing, done)}")
 
 
 def _message(part: Said, framing: Framing) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import is_raw, traits
@@ -60,9 +61,7 @@ class ThinkLeak(Rule):
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         exchange, request = context.exchange, context.exchange.request
-        if request is None or is_raw(exchange.api, request) or _wants_raw(request):
-            return ()
-        if not context.permit.allows(self.code, "unsafe"):
+        if request is None or _is_raw(request) or not context.permit.allows(self.code, "unsafe"):
             return ()
 
         def applies(found: thinking.Thinking, has_reasoning: bool) -> bool:
@@ -74,46 +73,38 @@ class ThinkLeak(Rule):
         return mover, StripThoughts(self, context, lambda call: _without_thoughts(request, call))
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok:
+        request = exchange.request
+        if request is None or not exchange.ok or _is_raw(request):
             return
-        if is_raw(exchange.api, request) or _wants_raw(request):
-            return
-        for choice in reply.choices:
+        for choice in exchange.choices:
+            has_reasoning = any(isinstance(part, Reasoning) for part in choice.parts)
             for part in choice.parts:
-                match part:
-                    case Text():
-                        yield from self._check_text(exchange, request, choice, part, ledger)
-                    case ToolCall():
-                        if (leak := next(_leaks(request, part), None)) is not None:
-                            path, value, found = leak
-                            where = f"{f'the value of {path}' if path else 'the arguments'} of {part.name}"
-                            message = f"reasoning ({found.tag}) leaked into {where}: {excerpt(value)!r}"
-                            fix = fix_of(_without_thoughts(request, part))
-                            yield self.finding("response", message, part, confidence="medium", fix=fix)
-                    case _:
-                        pass
+                if isinstance(part, ToolCall):
+                    for path, value, found in itertools.islice(_leaks(request, part), 1):
+                        where = f"{f'the value of {path}' if path else 'the arguments'} of {part.name}"
+                        message = f"reasoning ({found.tag}) leaked into {where}: {excerpt(value)!r}"
+                        fix = fix_of(_without_thoughts(request, part))
+                        yield self.finding("response", message, part, confidence="medium", fix=fix)
+                elif isinstance(part, Text) and (shown := _find(exchange, request, part, has_reasoning)) is not None:
+                    yield self.text_finding(
+                        part,
+                        (shown.start, shown.end),
+                        _message(part.text, shown),
+                        fix=_fix(exchange, choice, shown, part, inside=ledger.begins_inside(exchange)),
+                        confidence=_confidence(part.text, shown),
+                        layer="gateway" if shown.native else "model",
+                    )
 
-    def _check_text(
-        self, exchange: Exchange, request: Request, choice: Choice, part: Text, ledger: Ledger
-    ) -> Iterator[Finding]:
-        if not thinking.may_hold_thinking(part.text):
-            return
-        # A model that continues after its native calls reasons again first.
-        found = thinking.find(part.text, (end for _, end in call_spans(part.text, request)))
-        if found is None or _is_wanted(request, found):
-            return
-        has_reasoning = any(isinstance(one, Reasoning) for one in choice.parts)
-        if not (found.leaks or has_reasoning or _may_think(exchange, request)):
-            return
-        yield self.text_finding(
-            part,
-            (found.start, found.end),
-            _message(part.text, found),
-            fix=_fix(exchange, choice, found, part, inside=ledger.begins_inside(exchange)),
-            confidence=_confidence(part.text, found),
-            layer="gateway" if found.native else "model",
-        )
+
+def _find(exchange: Exchange, request: Request, part: Text, has_reasoning: bool) -> thinking.Thinking | None:
+    """Return the leaked reasoning in a text."""
+    if not thinking.may_hold_thinking(part.text):
+        return None
+    # A model that continues after its native calls reasons again first.
+    found = thinking.find(part.text, (end for _, end in call_spans(part.text, request)))
+    if found is None or _is_wanted(request, found):
+        return None
+    return found if found.leaks or has_reasoning or _may_think(exchange, request) else None
 
 
 def _leaks(request: Request, call: ToolCall) -> Iterator[tuple[str, str, thinking.Thinking]]:
@@ -162,9 +153,10 @@ def _precedes_data(request: Request, value: str, found: thinking.Thinking) -> bo
     return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 
-def _wants_raw(request: Request) -> bool:
-    """Return True if the request asks for unparsed text: `reasoning_format` of Groq and llama.cpp, SGLang's switch."""
-    return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
+def _is_raw(request: Request) -> bool:
+    """Return True if the reply is unparsed text, by its API or by a switch of Groq, llama.cpp or SGLang."""
+    wants_raw = request.body.get("reasoning_format") in ("raw", "none")
+    return wants_raw or request.body.get("separate_reasoning") is False or is_raw(request.api, request)
 
 
 def _may_think(exchange: Exchange, request: Request) -> bool:
@@ -184,14 +176,13 @@ def _is_on(value: Json) -> bool:
 
 def _is_wanted(request: Request, found: thinking.Thinking) -> bool:
     names = thinking.CHANNEL_LINES.split(" … ")
-    if found.tag == thinking.CHANNEL_LINES and all(instructions_hold(request, name) for name in names):
-        return True
-    if instructions_hold(request, *thinking.literals(found)):
-        return True
-    if not found.native and prompts_for_thinking_tags(request):
-        return True
-    # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
-    return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
+    return (
+        (found.tag == thinking.CHANNEL_LINES and all(instructions_hold(request, name) for name in names))
+        or instructions_hold(request, *thinking.literals(found))
+        or (not found.native and prompts_for_thinking_tags(request))
+        # An answer about tags contains tags; only a reply that begins with a whole pair leaks.
+        or (asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole))
+    )
 
 
 def _confidence(text: str, found: thinking.Thinking) -> Confidence:
@@ -224,9 +215,9 @@ def _fix(exchange: Exchange, choice: Choice, found: thinking.Thinking, part: Tex
     if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
         return None
     if not _is_in_reach(found, part, exchange.model):
-        waited = inside and found.end <= MOST_HELD and not any(isinstance(one, Reasoning) for one in choice.parts)
         if found.evidence != "closed":
             return None
+        waited = inside and found.end <= MOST_HELD and not any(isinstance(one, Reasoning) for one in choice.parts)
         if not waited:
             return Fix("unsafe", f"drop {part.text[found.body[1] : found.end].strip()}")
     if not thought:

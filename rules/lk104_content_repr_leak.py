@@ -1,25 +1,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, NamedTuple
 
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
 from wirelint.fix import PassingRewriter
-from wirelint.model import Exchange, Message, Opaque, Request, Text
+from wirelint.model import Exchange, Opaque, Request, Text
 from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import content_reprs
 from wirelint.text.asking import demands_json
 from wirelint.text.pointers import at
 
-_TO_TEXT = Fix("unsafe", "write it as text")
-_WRITABLE = frozenset(
-    {"openai.chat", "mistral.chat", "ollama.chat", "anthropic.messages", "cohere.chat", "bedrock.converse"}
-)
-_UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
+_WRITABLE = ("openai.chat", "mistral.chat", "ollama.chat", "anthropic.messages", "cohere.chat", "bedrock.converse")
+_UNTYPED = ("bedrock.converse", "google.generate_content")
 """APIs whose content parts have no type."""
 
 
@@ -58,12 +55,24 @@ class ContentReprLeak(Rule):
 
     severity = "warning"
     layer = "client"
-    ignored_fields = frozenset({"stream_options"})
     requires_in_reply = frozenset({"more"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for leak in _leaks(exchange):
-            yield self._report(leak)
+            first, shown = leak.found[0], excerpt(leak.part.text[leak.found[0].start : leak.found[0].end])
+            if first.syntax == "JavaScript" and first.says is None:
+                text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
+            else:
+                printed = f"printed as {first.syntax}{f', {len(leak.found)} times' if len(leak.found) > 1 else ''}"
+                text = f"the {leak.role} message holds content parts {printed}, not their text: {shown}"
+            yield self.finding(
+                "request",
+                text,
+                leak.part.pointer,
+                span=(first.start, first.end),
+                confidence="high" if first.whole and first.syntax != "JSON" else "medium",
+                fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
+            )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -72,9 +81,10 @@ class ContentReprLeak(Rule):
             if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
                 content = f"{excerpt(part.kind.removeprefix(MISSHAPEN))} as its content"
                 effect = f"{exchange.api} does not have there; clients find no text in it, or raise"
-                fix = _TO_TEXT if _is_content(exchange.api, part.pointer) else None
-                message = f"the reply has {content}, which {effect}"
-                yield self.finding("response", message, part.pointer, layer="gateway", fix=fix)
+                fix = Fix("unsafe", "write it as text") if _is_content(exchange.api, part.pointer) else None
+                yield self.finding(
+                    "response", f"the reply has {content}, which {effect}", part.pointer, layer="gateway", fix=fix
+                )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if context.exchange.api not in _WRITABLE or not context.permit.allows(self.code, "unsafe"):
@@ -93,19 +103,6 @@ class ContentReprLeak(Rule):
                 after, part = leak.edit.value if isinstance(leak.edit.value, str) else "", leak.part
                 title = f"replaced a list of content parts by its text: {excerpt(after) or '(empty)'}"
                 yield (leak.edit,), self.repair("request", "safe", title, part.pointer, before=part.text, after=after)
-
-    def _report(self, leak: _Leak) -> Finding:
-        first = leak.found[0]
-        shown = excerpt(leak.part.text[first.start : first.end])
-        if first.syntax == "JavaScript" and first.says is None:
-            text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
-        else:
-            printed = f"printed as {first.syntax}{f', {len(leak.found)} times' if len(leak.found) > 1 else ''}"
-            text = f"the {leak.role} message holds content parts {printed}, not their text: {shown}"
-        sure = first.whole and first.syntax != "JSON"
-        fix = Fix("safe", "replace the structure by its text") if leak.edit is not None else None
-        place, span = leak.part.pointer, (first.start, first.end)
-        return self.finding("request", text, place, span=span, confidence="high" if sure else "medium", fix=fix)
 
 
 def _is_content(api: str, pointer: str) -> bool:
@@ -140,8 +137,6 @@ class ContentAsText(PassingRewriter):
                     self._record(start, event.text)
                 self._starts.clear()
                 return (event._replace(block=self._blocks[block]),)
-            case _:
-                pass
         return (event,)
 
     def _text(self, start: Start, number: int) -> Iterable[Event]:
@@ -157,8 +152,7 @@ class ContentAsText(PassingRewriter):
         return (start._replace(block=number),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Leak:
+class _Leak(NamedTuple):
     """A text with printed structures. `edit` replaces them by their text; None if that is impossible."""
 
     role: str
@@ -171,30 +165,32 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
     request = exchange.request
     if request is None:
         return
-    texts = [(message, part) for message in request.messages for part in message.parts if isinstance(part, Text)]
-    suspects: list[tuple[Message, Text, tuple[content_reprs.ContentRepr, ...]]] = []
-    for message, part in texts:
+    texts = [(message.role, part) for message in request.messages for part in message.parts if isinstance(part, Text)]
+    suspects: list[_Leak] = []
+    for role, part in texts:
         if content_reprs.may_hold_repr(part.text) and REDACTED not in part.text:
             found = content_reprs.find_reprs(part.text)
             if found or (request.api in _UNTYPED and (found := content_reprs.find_untyped(part.text))):
-                suspects.append((message, part, found))
-    places = {part.pointer for _, part, _ in suspects}
-    others = [part.text for message, part in texts if message.role != "tool" and part.pointer not in places]
-    expected: dict[content_reprs.Syntax, bool] = {}
-    for message, part, found in suspects:
-        syntax = found[0].syntax
-        if syntax not in expected:
-            expected[syntax] = any(content_reprs.speaks_of_structures(text, syntax) for text in others)
-        if not expected[syntax] and not _is_intended(request, message, part, found):
-            yield _Leak(message.role, part, found, _edit(request, part))
+                suspects.append(_Leak(role, part, found, None))
+    places = {leak.part.pointer for leak in suspects}
+    others = [part.text for role, part in texts if role != "tool" and part.pointer not in places]
+
+    @cache
+    def is_expected(syntax: content_reprs.Syntax) -> bool:
+        return any(content_reprs.speaks_of_structures(text, syntax) for text in others)
+
+    for leak in suspects:
+        if not is_expected(leak.found[0].syntax) and not _is_intended(request, leak):
+            yield leak._replace(edit=_edit(request, leak.part))
 
 
-def _is_intended(request: Request, message: Message, part: Text, found: tuple[content_reprs.ContentRepr, ...]) -> bool:
+def _is_intended(request: Request, leak: _Leak) -> bool:
     """Return True if the structure is intended: the text around it discusses it, or the request demands JSON."""
-    beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
-    if not found[0].framed and content_reprs.speaks_of_structures(beside, found[0].syntax):
+    first, text = leak.found[0], leak.part.text
+    beside = "".join((text[: first.start], text[leak.found[-1].end :]))
+    if not first.framed and content_reprs.speaks_of_structures(beside, first.syntax):
         return True
-    return demands_json(request) and message.role == "assistant" and found[0].syntax == "JSON"
+    return demands_json(request) and leak.role == "assistant" and first.syntax == "JSON"
 
 
 def _edit(request: Request, part: Text) -> Edit | None:

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from wirelint.claims import evidence
 from wirelint.claims.contradictions import error_of, mcp_errors, misreported_errors
 from wirelint.claims.evidence import Fact, Ran
-from wirelint.history.handed_back import Back, compare_result, confirmed, handed_back
+from wirelint.history.handed_back import compare_result, confirmed, handed_back
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.state.mcp_ledger import Passed
 from wirelint.text import prose
 from wirelint.text.error_texts import is_own_error
 
-_AS_SERVED = ", as the MCP server answered"
 _FLAGGED = ("anthropic.messages", "bedrock.converse")
 """APIs whose results have a flag for errors."""
 
@@ -54,42 +52,28 @@ class McpErrorSwallowed(Rule):
         if exchange.request is None or not ledger.tools:
             return
         for back in handed_back(exchange.request, ledger, exchange.conversation):
-            failed = error_of(back.passed(ledger.tools))
-            if failed is not None and back.result.is_error is not True and REDACTED not in back.result.text:
-                yield from self._lost(exchange, back, failed)
-
-    def _lost(self, exchange: Exchange, back: Back, failed: Passed) -> Iterator[Finding]:
-        how = compare_result(back.result.text, failed.text)
-        if how == "same" and failed.text.strip():
-            if exchange.api in _FLAGGED and not back.admits and not is_own_error(back.result.text, ""):
-                yield self.finding(
-                    "request",
-                    f"the MCP server flagged the result of {back.name} as an error ({excerpt(failed.text)!r}); "
-                    f"the model gets it without the flag",
-                    back.result.pointer,
-                    severity="warning",
-                    confidence="medium",
-                )
-            return
-        if back.admits or how in ("marked", "shortened"):
-            return
-        shown = f"{excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
-        yield self.finding(
-            "request",
-            f"the MCP server answered {back.name} with the error {excerpt(failed.text)!r}; the model gets {shown}",
-            back.result.pointer,
-        )
+            failed, text, place = error_of(back.passed(ledger.tools)), back.result.text, back.result.pointer
+            if failed is None or back.result.is_error is True or REDACTED in text or back.admits:
+                continue
+            how, error = compare_result(text, failed.text), f"{excerpt(failed.text)!r}"
+            if how == "same" and failed.text.strip():
+                if exchange.api in _FLAGGED and not is_own_error(text, ""):
+                    message = f"the MCP server flagged the result of {back.name} as an error ({error})"
+                    lacks = "the model gets it without the flag"
+                    yield self.finding("request", f"{message}; {lacks}", place, severity="warning", confidence="medium")
+            elif how not in ("marked", "shortened"):
+                shown = f"{excerpt(text)!r}" if text.strip() else "an empty result"
+                message = f"the MCP server answered {back.name} with the error {error}; the model gets {shown}"
+                yield self.finding("request", message, place)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok or request.hosted or not request.shows_turn:
+        request = exchange.request
+        if request is None or not exchange.ok or request.hosted or not request.shows_turn:
             return
         ran = evidence.ran(request.turn)
         known = mcp_errors(request, ran, ledger)
-        if not known:
-            return
-        sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
-        for choice in reply.choices:
+        sure = bool(known) and {fact.result.pointer for fact in known} <= confirmed(request, ledger)
+        for choice in exchange.choices if known else ():
             if not choice.calls and not choice.hosted:
                 yield from self._retold(request, choice, known, ran, sure=sure)
 
@@ -100,7 +84,7 @@ class McpErrorSwallowed(Rule):
             if not isinstance(part, Text) or REDACTED in part.text:
                 continue
             for found in misreported_errors(prose.read(part.text), known, ran, request):
-                against = f"{found.against}{_AS_SERVED if sure else ''}"
+                against = f"{found.against}{', as the MCP server answered' if sure else ''}"
                 yield self.text_finding(
                     part,
                     (found.start, found.end),

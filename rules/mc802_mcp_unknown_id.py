@@ -79,67 +79,57 @@ class McpUnknownId(Rule):
             elif not _close_request(open_, id_) and (id_ in requests or ledger.tools.waits(exchange, id_) is None):
                 strange.append(part)
         for part in strange:
-            yield self._stray(part, open_, requests)
-        if not strange and open_ and not any(_id(part) is None for part in answers):
-            yield from self._unanswered(exchange, open_)
+            yield self.finding("response", _describe(_id(part), open_, requests), part)
+        if not strange and not any(_id(part) is None for part in answers) and _should_answer(exchange, reply):
+            for id_, method in open_.items():
+                message = f"the reply is complete and does not answer {method} {id_}"
+                severity: Severity | None = "warning" if reply.streamed else None
+                yield self.finding("response", message, severity=severity, confidence="medium")
 
     def _on_a_stream(self, exchange: Exchange, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
         """Yield findings on answers in a stream of the session, whose requests were posted separately."""
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
             return  # a replay, or a session that began elsewhere
-        strange: list[tuple[ToolResult | Rpc, str]] = []
-        for part in reply.answers:
-            id_ = _id(part)
-            if id_ is None:
-                continue
-            if ledger.tools.waits(exchange, id_) is None:
-                strange.append((part, id_))
-                continue
-            # Report an answer only if an expected answer follows it: later requests may still be on their way.
-            for stray, other in strange:
-                message = f"the stream carries an answer with the id {other}, for which no request of the session waits"
-                yield self.finding("response", message, stray, confidence="medium")
-            strange.clear()
+        answers = [(part, id_) for part in reply.answers if (id_ := _id(part)) is not None]
+        expected = [ledger.tools.waits(exchange, id_) is not None for _, id_ in answers]
+        # Report an answer only if an expected answer follows it: later requests may still be on their way.
+        last = max((place for place, is_expected in enumerate(expected) if is_expected), default=0)
+        for (part, id_), is_expected in zip(answers[:last], expected, strict=False):
+            if not is_expected:
+                message = f"the stream carries an answer with the id {id_}, for which no request of the session waits"
+                yield self.finding("response", message, part, confidence="medium")
 
-    def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], requests: dict[str, str]) -> Finding:
-        id_ = _id(part)
-        waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
-        if id_ is None:
-            message = f"the answer has no id, so clients discard it; requested: {waiting}"
-        elif id_ in requests:
-            message = f"{requests[id_]} {id_} is answered twice"
-        elif (twin := next((other for other in requests if other.strip('"') == id_.strip('"')), None)) is not None:
-            message = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
-        else:
-            message = f"the answer has the id {id_}, which no request has; requested: {waiting}"
-        return self.finding("response", message, part)
 
-    def _unanswered(self, exchange: Exchange, open_: dict[str, str]) -> Iterator[Finding]:
-        reply = exchange.reply
-        if reply is None or exchange.end not in ("complete", "unknown") or reply.faults:
-            return
-        revision = exchange.request_headers.get("mcp-protocol-version", "")
-        if reply.streamed and (revision >= _POLLING or reply.events == 0):
-            return
-        if not reply.streamed and not reply.choices:
-            return  # no JSON-RPC message
-        for id_, method in open_.items():
-            message = f"the reply is complete and does not answer {method} {id_}"
-            severity: Severity | None = "warning" if reply.streamed else None
-            yield self.finding("response", message, severity=severity, confidence="medium")
+def _describe(id_: str | None, open_: dict[str, str], requests: dict[str, str]) -> str:
+    """Return the message on an answer that no request expects."""
+    waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
+    if id_ is None:
+        return f"the answer has no id, so clients discard it; requested: {waiting}"
+    if id_ in requests:
+        return f"{requests[id_]} {id_} is answered twice"
+    if (twin := next((other for other in requests if other.strip('"') == id_.strip('"')), None)) is not None:
+        return f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
+    return f"the answer has the id {id_}, which no request has; requested: {waiting}"
+
+
+def _should_answer(exchange: Exchange, reply: Reply) -> bool:
+    """Return True if a reply is complete, and no other stream may bring the missing answers."""
+    if exchange.end not in ("complete", "unknown") or reply.faults:
+        return False
+    if reply.streamed:
+        return reply.events > 0 and exchange.request_headers.get("mcp-protocol-version", "") < _POLLING
+    return bool(reply.choices)  # else it holds no JSON-RPC message
 
 
 def _requests(exchange: Exchange) -> dict[str, str]:
     """Return the methods of the posted requests by id."""
     found: dict[str, str] = {}
-    for part in exchange.request.parts if exchange.request is not None else ():
+    for part in exchange.asked:
         match part:
             case ToolCall(str(id_), name):
                 found[id_] = f"the call of {name}"
             case Rpc("request", str(id_), method):
                 found[id_] = method
-            case _:
-                pass
     return found
 
 

@@ -47,9 +47,9 @@ class McpLifecycle(Rule):
     channels = frozenset({"mcp"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        if exchange.request is None or exchange.method.upper() != "POST":
+        if exchange.method.upper() != "POST":
             return
-        requests = exchange.request.parts
+        requests = exchange.asked
         notes = [part for part in requests if isinstance(part, Rpc) and part.form == "notification"]
         if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
@@ -66,21 +66,19 @@ class McpLifecycle(Rule):
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(exchange.reply.answers), None) if exchange.reply is not None else None
         if answer is not None and exchange.ok:
-            failed = isinstance(answer, Rpc) and answer.form == "error"
-            error = answer.error if isinstance(answer, Rpc) else None
+            failed, error = (answer.form == "error", answer.error) if isinstance(answer, Rpc) else (False, None)
             shown = excerpt(error or "") or ("error" if failed else "a result")
             message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
             yield self.finding("response", message, answer)
         elif exchange.end in ("client-left", "upstream-died") and (exchange.status or 0) < 300:
             waited = exchange.timing.duration
-            if waited is not None and waited < _SETTLED_BY:
-                return
-            after = f" in {waited / 1000:.0f} s" if waited is not None else ""
-            what = f"the notification {notes[0].method} was never accepted"
-            yield self.finding("response", f"{what}: {_describe_reply(exchange)}{after}")
+            if waited is None or waited >= _SETTLED_BY:
+                after = f" in {waited / 1000:.0f} s" if waited is not None else ""
+                message = f"the notification {notes[0].method} was never accepted: {_describe_reply(exchange)}{after}"
+                yield self.finding("response", message)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        parts = exchange.request.parts if exchange.request is not None else []
+        parts = exchange.asked
         if not any(isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request") for part in parts):
             return
         if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):

@@ -45,10 +45,8 @@ class UnexecutedCall(Rule):
         wire = ledger.tools
         fresh = list(handed_back(exchange.request, ledger, exchange.conversation))
         for back in fresh:
-            if back.passed(wire):
-                continue
             serving = wire.serving(back.name, back.declared)
-            if not serving or not all(wire.is_read(served) for served in serving):
+            if back.passed(wire) or not serving or not all(wire.is_read(served) for served in serving):
                 continue
             if back.result.is_error is True or REDACTED in back.call.arguments.text + back.result.text or back.admits:
                 continue

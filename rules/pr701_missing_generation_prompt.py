@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import RAW_APIS
+from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Request, Text
-from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import REDACTED, Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.families import Missing, family, missing_header
 
@@ -42,20 +43,15 @@ class MissingGenerationPrompt(Rule):
     severity = "warning"
     layer = "client"
     request_apis = RAW_APIS
-    ignored_fields = frozenset({"stream_options"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for part, missing in _found(exchange):
             header, end = excerpt(missing.template.header), excerpt(part.text[-_SHOWN:])
             ends = f"the {missing.template.family} prompt ends after the {missing.role} turn ({end})"
-            yield self.finding(
-                "request",
-                f"{ends}; {header} does not follow",
-                part.pointer,
-                span=(len(part.text.rstrip()), len(part.text)),
-                confidence="high" if missing.sure else "medium",
-                fix=Fix("unsafe", f"append {header}"),
-            )
+            message, fix = f"{ends}; {header} does not follow", Fix("unsafe", f"append {header}")
+            span = (len(part.text.rstrip()), len(part.text))
+            sure: Confidence = "high" if missing.sure else "medium"
+            yield self.finding("request", message, part.pointer, span=span, confidence=sure, fix=fix)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
@@ -72,20 +68,16 @@ def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
         return
     if request.api == "ollama.generate" and request.body.get("raw") is not True:
         return  # Ollama applies its template
-    known = family(exchange.model)
-    for message in request.messages:
-        for part in message.parts:
-            if not isinstance(part, Text) or message.role != "user" or REDACTED in part.text[-_SHOWN:]:
-                continue
-            missing = missing_header(part.text, known)
+    for part in [part for message in request.messages if message.role == "user" for part in message.parts]:
+        if isinstance(part, Text) and REDACTED not in part.text[-_SHOWN:]:
+            missing = missing_header(part.text, family(exchange.model))
             if missing is not None:
                 yield part, missing
 
 
 def _is_scored(request: Request) -> bool:
     """Return True if the request wants no answer: it scores a text, or gives the text after the prompt."""
-    options = request.body.get("options")
-    places = [request.body, options] if isinstance(options, dict) else [request.body]
+    places = (request.body, mapping(request.body.get("options")))
     most = [place.get(name) for place in places for name in ("max_tokens", "max_new_tokens", "num_predict")]
     if any(isinstance(one, int) and 0 <= one <= 1 for one in most):
         return True

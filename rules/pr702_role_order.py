@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from wirelint.apis.traits import RAW_APIS
 from wirelint.history.pairing import pair
-from wirelint.jsonvalues import strings
+from wirelint.jsonvalues import mappings, strings
 from wirelint.lexicon import Phrases
 from wirelint.model import Exchange, Json, Message, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
+from wirelint.text.pointers import at
 
 Kind = Literal[
     "assistant-first",  # no user message comes before it
@@ -33,10 +35,6 @@ _REFUSALS: tuple[tuple[re.Pattern[str], tuple[Kind, ...]], ...] = tuple(
 )
 _LOOKED_AT = 32
 _ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
-
-
-_STAYS_WRONG: frozenset[Kind] = frozenset({"result-before-call"})
-"""Orders that mislead the model even if the server accepts them."""
 
 
 class _Misplaced(NamedTuple):
@@ -90,10 +88,10 @@ class RoleOrder(Rule):
         error = exchange.reply.error if exchange.reply is not None else None
         kinds = _CONTRACTS.get(exchange.api, frozenset())
         if accepted:
-            kinds &= _STAYS_WRONG
+            kinds &= {"result-before-call"}  # this order misleads the model even if the server accepts it
         words = " ".join(text[:2000] for _, text in strings(error) if text)
         named = {kind for pattern, some in _REFUSALS if words and pattern.search(words) for kind in some}
-        for one in _find_misplaced(request, kinds | named, words) if kinds or named else ():
+        for one in _find_misplaced(request, kinds | named, words):
             why = f"; the request was refused: {excerpt(_error_text(error), 120)!r}" if one.kind in named else ""
             yield self.finding(
                 "request",
@@ -116,11 +114,9 @@ def _find_misplaced(request: Request, kinds: frozenset[Kind], words: str) -> Ite
     yield from found.values()
     # The item that an error of Responses names: reasoning without its call, or a call without its reasoning.
     if "item-apart" in kinds and (item := _ITEM.search(words)) is not None:
-        items = request.body.get("input")
-        for place, one_item in enumerate(items if isinstance(items, list) else ()):
-            if isinstance(one_item, dict) and one_item.get("id") == item[1]:
-                yield _Misplaced("item-apart", f"/input/{place}", "lacks the item that it belongs to")
-                return
+        places = [place for place, one in mappings(request.body.get("input")) if one.get("id") == item[1]]
+        for place in places[:1]:
+            yield _Misplaced("item-apart", f"/input/{place}", "lacks the item that it belongs to")
 
 
 def _turns(request: Request) -> Iterator[_Misplaced]:
@@ -138,8 +134,7 @@ def _turns(request: Request) -> Iterator[_Misplaced]:
         elif before is not None and before.role == "tool" and role == "user":
             yield _Misplaced("user-after-tool", message.pointer, "is the user's, right after a tool result")
         before, begun = message, begun or role != "system"
-    messages = request.body.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else None
+    last = at(request.body, before.pointer) if before is not None else None
     is_prefix = isinstance(last, dict) and (last.get("prefix") is True or last.get("partial") is True)
     if before is not None and before.role == "assistant" and not is_prefix:
         yield _Misplaced("assistant-last", before.pointer, "is the last, and the assistant's")
@@ -166,11 +161,9 @@ def _parts(request: Request) -> Iterator[_Misplaced]:
 def _results(request: Request) -> Iterator[_Misplaced]:
     if not request.has_history or not any(message.results for message in request.messages):
         return
-    leads: list[int] = []
-    lead = -1
-    for position, message in enumerate(request.messages):
-        leads.append(lead)  # the last message before it without results
-        lead = lead if message.results else position
+    # By message: the last one before it without results.
+    others = (-1 if message.results else position for position, message in enumerate(request.messages))
+    leads = list(itertools.accumulate(others, max, initial=-1))
     for each in pair(request).pairs:
         answer = each.answer
         if answer is None:

@@ -73,9 +73,8 @@ class SseFraming(Rule):
         for fault in _real_faults(exchange, reply):
             groups.setdefault(fault.kind, []).append(fault)
         for kind, faults in groups.items():
-            verdict = _VERDICTS[kind]
+            verdict, evidence = _VERDICTS[kind], excerpt(faults[0].detail)
             count = f", {len(faults)} times" if len(faults) > 1 else ""
-            evidence = excerpt(faults[0].detail)
             message = f"{verdict.words}{count}{f': {evidence}' if evidence else ''}"
             severity = _severity(verdict, kind, faults, exchange)
             fix = Fix("safe", verdict.fix) if verdict.fix and _is_repaired(kind, exchange, reply) else None

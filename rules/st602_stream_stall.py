@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.model import Exchange
-from wirelint.rule import Finding, Layer, Rule
+from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import alive, describe, seconds, unseen
 from wirelint.timing import Arrivals, Gap
@@ -61,32 +61,29 @@ class StreamStall(Rule):
         if max(arrivals.times[-1], exchange.timing.duration or 0.0) < limit:
             return
         gaps = [gap for gap in arrivals.gaps(limit) if gap.before is not None]
-        if (rest := self._rest(exchange)) is not None:
-            gaps.append(rest)
+        gaps += [gap for gap in self._rest(exchange) if gap.before is not None and gap.length >= limit]
         if not gaps:
             return
         gap = max(gaps, key=lambda one: one.length)
         more = f"; {len(gaps) - 1} more such gap{'s' if len(gaps) > 2 else ''}" if len(gaps) > 1 else ""
         meanwhile = f"; only {came} came" if (came := alive(exchange, gap.idle)) else ""
         so_far = " so far" if exchange.open and gap.after is None else ""
-        message = f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}"
-        event = gap.before if arrivals.framed else None
-        layer: Layer | None = "model" if gap.idle else None
-        if reply is not None and unseen(reply, gap.length):
-            yield self.finding("response", message, event=event, severity="info", confidence="medium", layer=layer)
-        else:
-            yield self.finding("response", message, event=event, layer=layer)
+        explained = reply is not None and unseen(reply, gap.length)
+        yield self.finding(
+            "response",
+            f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}",
+            event=gap.before if arrivals.framed else None,
+            severity="info" if explained else None,
+            confidence="medium" if explained else None,
+            layer="model" if gap.idle else None,
+        )
 
-    def _rest(self, exchange: Exchange) -> Gap | None:
-        """Return the gap after the last event, if more events should have come."""
+    def _rest(self, exchange: Exchange) -> Iterator[Gap]:
+        """Yield the gap after the last event, if more events should have come."""
         arrivals, reply, end = exchange.arrivals, exchange.reply, exchange.timing.duration
         if end is None or (reply is not None and reply.error is not None):
-            return None
+            return
         cut = exchange.open or exchange.end in ("client-left", "upstream-died")
-        if (reply is not None and reply.terminated) if arrivals.framed else not cut:
-            return None
-        gap = arrivals.rest(end)
-        if gap.before is None or gap.length < self.limits.stall * 1000:
-            return None
         hangs = arrivals.answered is None and end >= self.limits.hang * 1000
-        return None if hangs else gap
+        if not hangs and (not (reply is not None and reply.terminated) if arrivals.framed else cut):
+            yield arrivals.rest(end)

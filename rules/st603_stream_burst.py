@@ -52,19 +52,15 @@ class StreamBurst(Rule):
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
-        if exchange.open or not arrivals or max(arrivals.times) < self.limits.burst * 1000:
+        limit = self.limits.burst * 1000
+        if exchange.open or reply is None or not exchange.ok or arrivals.answered is None or arrivals.times[-1] < limit:
             return
-        if reply is None or not exchange.ok or not (arrivals.framed and reply.streamed and reply.finished):
-            return
-        if arrivals.answered is None:
+        if not (arrivals.framed and reply.streamed and reply.finished):
             return
         begun, last, events, size = _extent(reply)
         # An empty first block is not an answer yet.
-        first = max(arrivals.answered, arrivals.at(begun) or 0.0)
-        if first < self.limits.burst * 1000:
-            return
-        end = arrivals.at(last)
-        if end is None or end - first > _AT_ONCE:
+        first, end = max(arrivals.answered, arrivals.at(begun) or 0.0), arrivals.at(last)
+        if first < limit or end is None or end - first > _AT_ONCE:
             return
         explained = unseen(reply, first)
         least = _VERY_LONG if explained else _SHORT if events >= _MANY else _LONG
@@ -92,10 +88,5 @@ def _extent(reply: Reply) -> tuple[int, int, int, int]:
     """Return the first and the last visible event of a reply, the number of such events, and of characters."""
     parts = [part for choice in reply.choices for part in shown(choice)]
     numbers = {number for part in parts for _, number in part.events}
-    calls = [number for call in reply.calls for _, number in call.events]
-    return (
-        min([*numbers, *calls], default=0),
-        max([*numbers, *calls], default=0),
-        len(numbers),
-        sum(len(part.text) for part in parts),
-    )
+    every = [*numbers, *(number for call in reply.calls for _, number in call.events)]
+    return min(every, default=0), max(every, default=0), len(numbers), sum(len(part.text) for part in parts)

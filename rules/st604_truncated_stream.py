@@ -50,20 +50,20 @@ class TruncatedStream(Rule):
             return
         if reply.error is not None or not (reply.choices or reply.id or reply.model):
             return
-        stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
-        if stopped or (reply.finished and not reply.choices):
-            return
         if reply.terminated and not traits(exchange.api).has_finish_reason:
             return
         open_ = [choice for choice in reply.choices if not choice.finish_reason]
-        if open_ and all(lacks_finish_reason(exchange, choice) for choice in open_):
+        # Whole calls without a finish reason before the terminator are finish-reason-mismatch.
+        if all(lacks_finish_reason(exchange, choice) for choice in open_) and (reply.choices or reply.finished):
             return
         last = reply.parts[-1] if reply.parts else None
         shown = last.arguments.text if isinstance(last, ToolCall) else getattr(last, "text", "")
         where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
-        pointer, event = last.pointer if last is not None else None, max(reply.events - 1, 0)
-        message = f"the stream ends {where}, without finish reason"
-        if reply.terminated:
-            yield self.finding("response", message, pointer, event=event, severity="warning", confidence="medium")
-        else:
-            yield self.finding("response", f"{message} or terminator", pointer, event=event)
+        yield self.finding(
+            "response",
+            f"the stream ends {where}, without finish reason{'' if reply.terminated else ' or terminator'}",
+            last.pointer if last is not None else None,
+            event=max(reply.events - 1, 0),
+            severity="warning" if reply.terminated else None,
+            confidence="medium" if reply.terminated else None,
+        )

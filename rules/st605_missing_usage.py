@@ -61,9 +61,7 @@ class MissingUsage(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request
-        if request is None:
-            return
-        if exchange.reply is None or not _ended_without(exchange):
+        if request is None or exchange.reply is None or not _ended_without(exchange):
             return
         last = max(exchange.reply.events - 1, 0)
         if exchange.api in _ASKABLE and request.wants_usage:
@@ -120,10 +118,9 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
     if usage_report(exchange.url) != "asked":
         return False
     # Azure refuses the option together with pictures or its own data sources.
-    if "azure.com" in exchange.url:
-        pictures = any(isinstance(part, Opaque) for part in request.parts)
-        if pictures or request.body.get("data_sources"):
-            return False
+    refused = request.body.get("data_sources") or any(isinstance(part, Opaque) for part in request.parts)
+    if refused and "azure.com" in exchange.url:
+        return False
     begun = exchange.reply is not None or exchange.status is not None or exchange.end != "unknown"
     return not begun or _ended_without(exchange)
 
@@ -135,4 +132,4 @@ def _ended_without(exchange: Exchange) -> bool:
         return False
     if reply.usage is not None or reply.error is not None or not reply.terminated or not reply.choices:
         return False
-    return not [choice for choice in reply.choices if not choice.finish_reason]
+    return all(choice.finish_reason for choice in reply.choices)

@@ -7,12 +7,9 @@ from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
 from wirelint.history.pairing import Succession, announced
-from wirelint.model import Exchange, Piece, ToolCall
+from wirelint.model import Exchange
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
-
-# Mistral's own API sends every call in one event without an index, as its SDK expects.
-_WITHOUT_INDEX = (".mistral.ai",)
 
 
 class ToolIndexCollision(Rule):
@@ -53,15 +50,20 @@ class ToolIndexCollision(Rule):
         if reply is None or not exchange.ok or not reply.streamed:
             return
         for call in reply.calls:
-            if not call.pieces:
-                continue
-            others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
-            if others:
-                yield self._shared(call, others, parts=not traits(exchange.api).has_repeated_calls)
+            tool, fix = call.name or "a tool", Fix("safe", "number the call")
+            if others := [found.piece for found in announced(call, exchange.api) if found.verdict == "anew"]:
+                index = others[0].index
+                where = "no index" if index is None else f"index {index}"
+                names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
+                message = f"{names} of {others[0].name or tool} under {where}, which {call.id or call.name} holds"
+                numbered = Fix("safe", f"number the {len(others) + 1} calls")
+                repeats = traits(exchange.api).has_repeated_calls
+                yield self.finding("response", message, call, event=others[0].event, fix=None if repeats else numbered)
             elif call.form != "legacy" and not _needs_none(exchange):
-                lone = next((piece for piece in call.pieces if piece.index is None), None)
-                if lone is not None:
-                    yield self._missing(call, lone)
+                for piece in [piece for piece in call.pieces if piece.index is None][:1]:
+                    where = "" if piece is call.pieces[0] else " in a later delta"
+                    message = f"the call {excerpt(call.id or '', 40)} of {tool} has no index{where}"
+                    yield self.finding("response", message, call, event=piece.event, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
@@ -82,23 +84,7 @@ class ToolIndexCollision(Rule):
 
         return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))
 
-    def _shared(self, call: ToolCall, others: tuple[Piece, ...], *, parts: bool) -> Finding:
-        index = others[0].index
-        where = "no index" if index is None else f"index {index}"
-        names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
-        tool = others[0].name or call.name or "a tool"
-        message = f"{names} of {tool} under {where}, which {call.id or call.name} holds"
-        fix = Fix("safe", f"number the {len(others) + 1} calls") if parts else None
-        return self.finding("response", message, call, event=others[0].event, fix=fix)
-
-    def _missing(self, call: ToolCall, piece: Piece) -> Finding:
-        where = "" if piece is call.pieces[0] else " in a later delta"
-        message = f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index{where}"
-        return self.finding("response", message, call, event=piece.event, fix=Fix("safe", "number the call"))
-
 
 def _needs_none(exchange: Exchange) -> bool:
-    """Return True if calls have no number by design."""
-    if not traits(exchange.api).has_call_index:
-        return True
-    return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)
+    """Return True if calls have no number by design. Mistral's own API sends each in one event, as its SDK expects."""
+    return not traits(exchange.api).has_call_index or (urlsplit(exchange.url).hostname or "").endswith(".mistral.ai")

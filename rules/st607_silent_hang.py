@@ -66,28 +66,28 @@ class SilentHang(Rule):
         # A gap between the head of a reply and its first text is a stall.
         begun = exchange.arrivals.begun if good else None
         silence = end if answered is None else answered if begun is None else begun
-        if silence is None or silence < limit:
+        if silence is None or silence < limit or exchange.method != "POST":
             return
         mcp = exchange.api == "mcp"
-        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _needs_answer(exchange)))):
+        if mcp and (good or not (exchange.open or _needs_answer(exchange))):
             return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
         whole = exchange.request is not None and not exchange.request.stream
-        unsure = good or (whole and exchange.end == "client-left")
+        unsure = good or exchange.open or (whole and exchange.end == "client-left")
         missing = "no response bytes" if status is None else "no answer bytes"
         yield self.finding(
             "response",
             f"{missing} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, answered)}",
             severity="info" if good else "warning" if exchange.open else None,
-            confidence="medium" if unsure or exchange.open else None,
-            layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
+            confidence="medium" if unsure else None,
+            layer="tool" if mcp else "model" if status is not None and not failed else None,
         )
 
 
 def _needs_answer(exchange: Exchange) -> bool:
     """Return True if a POST may hold a request that needs an answer."""
-    parts = exchange.request.parts if exchange.request is not None else []
+    parts = exchange.asked
     return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
 
 
@@ -108,7 +108,8 @@ def _meanwhile(exchange: Exchange) -> str:
         return ""
     keep = alive(exchange, len(arrivals.idle))
     head = "the head of a message" if arrivals.last() is not None else ""
-    return f"; only {' and '.join(filter(None, (head, keep)))} came" if head or keep else ""
+    came = " and ".join(filter(None, (head, keep)))
+    return f"; only {came} came" if came else ""
 
 
 def _outcome(exchange: Exchange, answered: float | None) -> str:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
@@ -66,13 +66,12 @@ class ErrorIn200(Rule):
 
 def _shown(error: Json) -> str:
     """Return the message of an error, with its code if it has one."""
-    while isinstance(error, dict):
-        inner = next((value for name, value in error.items() if name == "error" or name.endswith("Exception")), None)
-        if not isinstance(inner, dict):
-            break
-        error = inner
-    if not isinstance(error, Mapping):
+    if not isinstance(error, dict):
         return repr(excerpt(str(error)))
+    inner: Json = error
+    while isinstance(inner, dict):
+        error = inner
+        inner = next((value for name, value in error.items() if name == "error" or name.endswith("Exception")), None)
     text = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
     codes = [str(error[name]) for name in _CODES if isinstance(error.get(name), str | int) and error[name] != "error"]
     words = repr(excerpt(str(text), 120)) if text is not None else excerpt(str(dict(error)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words, output_tokens
-from wirelint.model import Choice, Exchange, Reply, Request, Text
+from wirelint.model import Exchange, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -65,54 +65,42 @@ class EmptyResponse(Rule):
         request, reply = exchange.request, exchange.reply
         if reply is None or request is None:
             return
-        empty = [
-            choice
-            for choice in reply.choices
-            if all(isinstance(part, Text) and part.text.isspace() for part in choice.parts)
-        ]
-        if reply.choices and not empty:
-            return
         if not exchange.ok or reply.error is not None or not reply.finished or exchange.end == "client-left":
             return
         if any(fault.kind in _UNREAD for fault in reply.faults) or _may_be_empty(request):
             return
+        tokens = output_tokens(reply.usage) or 0
+        counted = f"; the usage counts {tokens} tokens" if tokens >= _LOST else ""
         if not reply.choices:
             has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)
             if has_facts and exchange.api != "openai.responses":
                 last = max(reply.events - 1, 0) if reply.streamed else None
-                yield self.finding("response", f"the reply holds no candidate at all{_counted(reply)}", event=last)
-            return
-        for choice in empty:
+                yield self.finding("response", f"the reply holds no candidate at all{counted}", event=last)
+        for choice in reply.choices:
+            if not all(isinstance(part, Text) and part.text.isspace() for part in choice.parts):
+                continue
             if ended_by_itself(choice) or choice.finish_reason in _SPOILED:
-                yield self._report(exchange, request, reply, choice)
-
-    def _report(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
-        habit = _habit(exchange.api, request)
-        lost = (output_tokens(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
-        what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
-        which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
-        why = f"{_counted(reply)}{f'; {habit}' if habit else ''}"
-        return self.finding(
-            "response",
-            f"{which} ends with {choice.finish_reason!r} and holds {what}{why}",
-            choice,
-            severity="info" if habit else None,
-            confidence="medium" if exchange.api in RAW_APIS else None,
-            layer="gateway" if lost else None,
-        )
+                habit = _habit(exchange.api, request)
+                what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
+                which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
+                yield self.finding(
+                    "response",
+                    f"{which} ends with {choice.finish_reason!r} and holds {what}{counted}{habit and f'; {habit}'}",
+                    choice,
+                    severity="info" if habit else None,
+                    confidence="medium" if exchange.api in RAW_APIS else None,
+                    layer="gateway" if counted and len(reply.choices) == 1 else None,
+                )
 
 
 def _may_be_empty(request: Request) -> bool:
-    if request.max_tokens is not None and 0 <= request.max_tokens <= 1:
+    if request.max_tokens in (0, 1):
         return True
-    body = request.body
-    if body.get("generate") is False or not any(message.parts for message in request.messages):
+    if request.body.get("generate") is False or not request.parts:
         # A warm-up, a request to Ollama to load a model, or a conversation that the server keeps.
         return not request.is_partial
-    if request.api not in RAW_APIS:
-        return False
     prompt = request.messages[-1].text
-    return bool(body.get("suffix")) or any(mark in prompt for mark in _MIDDLES)
+    return request.api in RAW_APIS and (bool(request.body.get("suffix")) or any(mark in prompt for mark in _MIDDLES))
 
 
 def _habit(api: str, request: Request) -> str:
@@ -125,8 +113,3 @@ def _habit(api: str, request: Request) -> str:
     if has_stop_words(request):
         return "the request has stop words, one of which may have come first"
     return ""
-
-
-def _counted(reply: Reply) -> str:
-    tokens = output_tokens(reply.usage)
-    return f"; the usage counts {tokens} tokens" if tokens is not None and tokens >= _LOST else ""

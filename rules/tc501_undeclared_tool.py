@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.apis.openai_responses import BUILT_IN
 from wirelint.arguments.argument_faults import claims_complete
-from wirelint.arguments.schemas import Match, match
+from wirelint.arguments.schemas import match
 from wirelint.events import Start
 from wirelint.fixes.calls import (
     CallHeads,
@@ -60,17 +60,14 @@ class UndeclaredTool(Rule):
     requires_in_reply = frozenset({"calls"})
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok:
+        request, remove = exchange.request, Fix("unsafe", "remove it")
+        if request is None or not exchange.ok:
             return
-        for choice in reply.choices:
-            for call in choice.calls:
-                if call.is_empty and _is_beside(choice, call) and claims_complete(exchange, choice, call):
-                    message, fix = "a call without a name and arguments, which no client can run", "remove it"
-                    yield self.finding(
-                        "response", message, call, severity="warning", layer="gateway", fix=Fix("unsafe", fix)
-                    )
-        for call in reply.calls if _knows_all_tools(request) else ():
+        for choice, call in exchange.calls:
+            if call.is_empty and _is_beside(choice, call) and claims_complete(exchange, choice, call):
+                message = "a call without a name and arguments, which no client can run"
+                yield self.finding("response", message, call, severity="warning", layer="gateway", fix=remove)
+        for _, call in exchange.calls if _knows_all_tools(request) else ():
             joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
             if call.name and not _is_known(call.name, joined, request):
                 yield self._finding(call, call.name, joined, request)
@@ -79,20 +76,24 @@ class UndeclaredTool(Rule):
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return ()
-        renamers = self._renamers(context, request)
+        heads = [self._heads(context, request)] if _knows_all_tools(request) else []
         if not context.permit.allows(self.code, "unsafe"):
-            return renamers
+            return heads
 
         def removed(start: Start) -> None:
             title = "removed a call without a name and arguments"
             self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
 
-        return EmptyCalls(context, removed), *renamers
+        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
+            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
+            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
 
-    def _renamers(self, context: RewriteContext, request: Request) -> Sequence[Rewriter]:
-        """Return the rewriters of calls of undeclared tools."""
-        if not _knows_all_tools(request):
-            return ()
+        splitters = [ParallelSplitter(context, request, split)] if heads else []
+        return EmptyCalls(context, removed), *splitters, *heads
+
+    def _heads(self, context: RewriteContext, request: Request) -> CallHeads:
+        """Return the rewriter that renames and removes calls of undeclared tools."""
         names = [tool.name for tool in request.client_tools]
 
         def judge(head: Head) -> HeadChange | None:
@@ -115,16 +116,7 @@ class UndeclaredTool(Rule):
         def may_grow(name: str) -> bool:
             return bool(name) and any(tool.startswith(name) and tool != name for tool in names)
 
-        heads = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2, may_grow)
-        if not context.permit.allows(self.code, "unsafe"):
-            return (heads,)
-
-        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
-            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
-            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
-            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
-
-        return ParallelSplitter(context, request, split), heads
+        return CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2, may_grow)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]
@@ -132,9 +124,11 @@ class UndeclaredTool(Rule):
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
             message, fix = f"{shown} is not declared; it wraps {_calls(inside)}", f"unwrap {_calls(inside)}"
-            return self.finding("response", message, call, layer="model", fix=Fix("unsafe", fix))
+            return self.finding("response", message, call, fix=Fix("unsafe", fix))
+        fixed: Fix | None = Fix("unsafe", f"remove the call of {shown}")
         if matched is not None:
             message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
+            fixed = Fix("safe" if matched.certain else "unsafe", f"rename the call to {matched.name}")
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
@@ -143,8 +137,8 @@ class UndeclaredTool(Rule):
             message = f"{shown} is not declared; {declared} {excerpt(', '.join(names))}{past}"
         # Markup and native namespaces are the server's to remove; the model wrote the rest.
         unparsed = matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
-        fixed = _fix(shown, matched) if not _is_built_in(name, request) else None
-        return self.finding("response", message, call, layer="gateway" if unparsed else "model", fix=fixed)
+        fixed = None if _is_built_in(name, request) else fixed
+        return self.finding("response", message, call, layer="gateway" if unparsed else None, fix=fixed)
 
 
 def _is_beside(choice: Choice, call: ToolCall) -> bool:
@@ -184,12 +178,6 @@ def _is_hosted(name: str, request: Request) -> bool:
 
 def _is_built_in(name: str, request: Request) -> bool:
     return request.api == "openai.responses" and name in BUILT_IN
-
-
-def _fix(shown: str, matched: Match | None) -> Fix:
-    if matched is None:
-        return Fix("unsafe", f"remove the call of {shown}")
-    return Fix("safe" if matched.certain else "unsafe", f"rename the call to {matched.name}")
 
 
 def _calls(inside: tuple[Use, ...]) -> str:

@@ -4,11 +4,11 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from wirelint.apis.traits import ended_by_itself
 from wirelint.claims.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
 from wirelint.claims.toolkinds import abilities, does
+from wirelint.jsonvalues import mappings
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Request, Text, Tool
 from wirelint.rule import Finding, Rule, excerpt, listed
@@ -81,37 +81,33 @@ class ToolsOnRawEndpoint(Rule):
             yield self.finding("request", f"{takes} drops the messages beside it, {what} among them{accepts}", place)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not request.tools or exchange.api in _CHAT:
-            return
-        if not exchange.ok or reply.error is not None or not _may_call(request):
+        request = exchange.request
+        if request is None or exchange.api in _CHAT or not exchange.succeeded or not _may_call(request):
             return
         dropped = _dropped(exchange)
-        if dropped is not None and not any(choice.calls for choice in reply.choices):
+        if dropped is not None and not exchange.calls:
             declared = f"{len(request.client_tools)} tools were declared"
             message = f"{declared}, and a header says that they were dropped: {excerpt(dropped, 90)}"
             yield self.finding("response", message, layer="gateway")
             return
-        for choice in reply.choices:
+        for choice in exchange.choices:
             yield from self._denials(request, choice)
 
     def _denials(self, request: Request, choice: Choice) -> Iterator[Finding]:
         if choice.calls or choice.hosted or not ended_by_itself(choice):
             return
+        names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
         for part in choice.parts:
             if not isinstance(part, Text) or not _may_deny(part.text[:_TEXT]):
                 continue
             words = request.last_user.words if request.last_user is not None else ""
-            found = next(_denials(unquoted(part.text[:_TEXT]), words, request.client_tools), None)
-            if found is not None:
-                names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
-                says = f"the model was given {names} and says {excerpt(found.said, 90)!r}"
+            for said, start, outright in _denials(unquoted(part.text[:_TEXT]), words, request.client_tools):
                 yield self.finding(
                     "response",
-                    f"{says}: they may have been lost on the way",
+                    f"the model was given {names} and says {excerpt(said, 90)!r}: they may have been lost on the way",
                     part.pointer,
-                    event=part.event_at(found.start),
-                    severity="warning" if found.outright else "info",
+                    event=part.event_at(start),
+                    severity="warning" if outright else "info",
                     confidence="low",
                     layer="gateway",
                 )
@@ -137,10 +133,10 @@ def _dropped(exchange: Exchange) -> str | None:
 
 def _lost(messages: Json) -> Iterator[tuple[str, str]]:
     """Yield the messages beside a prompt that hold calls or a result."""
-    for place, message in enumerate(messages if isinstance(messages, list) else ()):
-        if isinstance(message, dict) and message.get("tool_calls"):
+    for place, message in mappings(messages):
+        if message.get("tool_calls"):
             yield f"/messages/{place}", "calls"
-        elif isinstance(message, dict) and message.get("role") in ("tool", "function"):
+        elif message.get("role") in ("tool", "function"):
             yield f"/messages/{place}", "tool results"
 
 
@@ -160,15 +156,6 @@ _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument
 """Plain words that are searched first: nearly every reply has none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Denial:
-    """A denial. `said`: its sentence, at `start` of the text. `outright`: of tools, not only of abilities."""
-
-    said: str
-    start: int
-    outright: bool
-
-
 def _may_deny(text: str) -> bool:
     """Return True if a text has words of a denial. Cheaper than the search."""
     lowered = text.lower()
@@ -176,41 +163,42 @@ def _may_deny(text: str) -> bool:
     return here or not text.isascii() or _ABROAD.occur_in(lowered)
 
 
-def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[_Denial]:
-    """Yield the denials of abilities that declared tools have. `asked`: the user's last message."""
+def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[tuple[str, int, bool]]:
+    """Yield the denials of abilities that declared tools have: sentence, place, True if it denies tools outright.
+
+    `asked`: the user's last message.
+    """
+
+    def is_supposed(match: re.Match[str]) -> bool:
+        return _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()]) is not None
+
     for match in _PHRASES["denied"].finditer(text):
-        found = match[0]
-        groups = [words for name, words in match.groupdict().items() if name != "tools" and words]
-        if _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
+        if is_supposed(match) or not _NEGATED.search(match[0]):
             continue
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
-        about = _about(" ".join(groups))
-        means_any = not about and _is_any(match)
-        if means_any or _names(about or _about(asked), tools, purpose=True):
-            yield _Denial(found.strip(), match.start(), outright=True)
+        about = _about(" ".join(words for name, words in match.groupdict().items() if name != "tools" and words))
+        if (not about and _is_any(match)) or _names(about or _about(asked), tools, purpose=True):
+            yield match[0].strip(), match.start(), True
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
-        yield _Denial(foreign[0].strip(), foreign.start(), outright=True)
+        yield foreign[0].strip(), foreign.start(), True
     for match in _PHRASES["able"].finditer(text):
         about = _about(next(words for words in match.groupdict().values() if words))
-        supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
         acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
         known = _names(about, tools) or (acts and _names(about, tools, purpose=True))
-        if not known or supposed or _is_undone(match["object"] or match["unable"] or "", tools):
+        if not known or is_supposed(match) or _is_undone(match["object"] or match["unable"] or "", tools):
             continue
         if not _PHRASES["until"].search(match[0]) and not _PHRASES["wanted"].search(text, match.start()):
-            yield _Denial(match[0].strip(), match.start(), outright=False)
+            yield match[0].strip(), match.start(), False
 
 
 def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
     """Return True if no declared tool does the denied deed: "to delete files" where a tool reads files."""
     found = _PHRASES["deed"].match(deed)
     verb = found["verb"].lower() if found is not None else ""
-    kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))
-    if not kinds or kinds <= _FINDS:
-        return False
-    return not any(does(able, kinds) or able.shell or not able.kinds for able in abilities(tools))
+    kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s")) or frozenset()
+    return not kinds <= _FINDS and _none_does(tools, kinds)
 
 
 def _is_for_another(match: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
@@ -218,10 +206,11 @@ def _is_for_another(match: re.Match[str], text: str, tools: Sequence[Tool]) -> b
     words = _PHRASES["to_the_end"].match(text, match.end())
     plain = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
     kinds = {kind for word in plain for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
-    kinds -= _FINDS
-    return bool(kinds) and not any(
-        does(able, frozenset(kinds)) or able.shell or not able.kinds for able in abilities(tools)
-    )
+    return not kinds <= _FINDS and _none_does(tools, frozenset(kinds - _FINDS))
+
+
+def _none_does(tools: Sequence[Tool], kinds: frozenset[Kind]) -> bool:
+    return not any(does(able, kinds) or able.shell or not able.kinds for able in abilities(tools))
 
 
 def _about(text: str) -> frozenset[str]:

@@ -54,27 +54,30 @@ class FinishReasonMismatch(Rule):
             return
         for choice in reply.choices:
             reason, forms = choice.finish_reason, {call.form for call in choice.calls}
+            announce = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
             if reason is None:
                 if lacks_finish_reason(exchange, choice):
                     message = f"the reply holds {_calls(choice)} and ends without a finish reason"
                     place = traits(request.api).finish_at.format(choice.index)
-                    fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
-                    yield self.finding("response", message, place, fix=fix)
+                    yield self.finding("response", message, place, fix=announce)
             elif any(call.name for call in choice.calls) and _is_unknown_to_clients(request, reason, forms):
-                fix = Fix("safe", f"set the finish reason to {_with_calls(request, forms)}")
                 message = f"the reply holds {_calls(choice)} and ends with {reason!r}"
-                yield self.finding("response", message, choice, fix=fix)
+                yield self.finding("response", message, choice, fix=announce)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 unknown = choice.hosted or any(isinstance(part, Opaque) for part in choice.parts)
                 if not unknown and not any(fault.kind in UNREAD for fault in reply.faults):
-                    yield self._report_no_call(choice, reason, right)
+                    text = choice.text.strip()
+                    lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
+                    shown = f"only text: {excerpt(text)!r}" if text else "no text either"
+                    message = f"the reply ends with {reason!r} and holds no call; {shown}"
+                    fix = None if lost else Fix("safe", f"set the finish reason to {right}")
+                    yield self.finding("response", message, choice, fix=fix)
             elif is_foreign(request.api, reason):
                 word = _own_word(request, reason, forms)
-                other = Fix("unsafe", f"set the finish reason to {word}") if word is not None else None
+                fix = Fix("unsafe", f"set the finish reason to {word}") if word is not None else None
                 message = f"the reply ends with {excerpt(reason)!r}, which is not a finish reason of {request.api}"
-                yield self.finding("response", message, choice, severity="info", fix=other)
-        yield from self._check_empty_calls(reply)
-        yield from self._check_written_nulls(exchange, reply)
+                yield self.finding("response", message, choice, severity="info", fix=fix)
+        yield from self._check_members(exchange, reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -112,38 +115,28 @@ class FinishReasonMismatch(Rule):
 
         return FinishReasons(context, correct, add, drop)
 
-    def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
+    def _check_members(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
+        """Yield findings on members without content: empty calls, reasons like "null", an empty one that ends a body."""
         legacy = {call.pointer for call in reply.calls if call.form == "legacy"}
-        for fault in reply.faults:
-            if fault.kind == "empty-call" and fault.detail not in legacy:
-                why = "but clients that test for the member treat it as one"
-                message = f"a `function_call` without name and arguments is not a call, {why}"
-                event, fix = fault.event if reply.streamed else None, Fix("safe", "remove it")
-                yield self.finding("response", message, fault.detail, event=event, severity="info", fix=fix)
-
-    def _check_written_nulls(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
-        """Yield a finding for each reason like "null", and for an empty one with which a whole body ends."""
         choices = {f"/choices/{choice.index}/finish_reason": choice for choice in reply.choices}
         for fault in reply.faults:
             pointer, _, written = fault.detail.partition(" ")
-            if fault.kind != "written-null" or (choice := choices.get(pointer)) is None:
-                continue
-            lacks = choice.finish_reason is None
-            if (lacks and lacks_finish_reason(exchange, choice)) or not (written or (lacks and not reply.streamed)):
-                continue  # reported as a missing reason; or an empty text before the reason comes
-            effect = "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
-            message = f"the finish reason is the text {written!r} instead of null; {effect}"
-            event, fix = fault.event if reply.streamed else None, Fix("safe", "set it to null")
             severity: Severity = "warning" if written else "info"
-            yield self.finding("response", message, pointer, event=event, severity=severity, fix=fix)
-
-    def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
-        text = choice.text.strip()
-        shown = f"only text: {excerpt(text)!r}" if text else "no text either"
-        lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
-        fix = None if lost else Fix("safe", f"set the finish reason to {right}")
-        message = f"the reply ends with {reason!r} and holds no call; {shown}"
-        return self.finding("response", message, choice, fix=fix)
+            if fault.kind == "empty-call" and fault.detail not in legacy:
+                why = "but clients that test for the member treat it as one"
+                message, fix = f"a `function_call` without name and arguments is not a call, {why}", "remove it"
+            elif fault.kind == "written-null" and (choice := choices.get(pointer)) is not None:
+                lacks = choice.finish_reason is None
+                if (lacks and lacks_finish_reason(exchange, choice)) or not (written or (lacks and not reply.streamed)):
+                    continue  # reported as a missing reason; or an empty text before the reason comes
+                effect = (
+                    "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
+                )
+                message, fix = f"the finish reason is the text {written!r} instead of null; {effect}", "set it to null"
+            else:
+                continue
+            event = fault.event if reply.streamed else None
+            yield self.finding("response", message, pointer, event=event, severity=severity, fix=Fix("safe", fix))
 
 
 def _calls(choice: Choice) -> str:

@@ -49,14 +49,12 @@ class ToolChoiceViolation(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
-        if request is None or reply is None:
+        if request is None or reply is None or not exchange.succeeded:
             return
         asked = request.tool_choice
         if asked.mode == "auto" and not asked.names and request.parallel_tool_calls is not False:
             return
-        if not exchange.ok or reply.error is not None or any(fault.kind in _UNREAD for fault in reply.faults):
-            return
-        for choice in reply.choices:
+        for choice in reply.choices if not any(fault.kind in _UNREAD for fault in reply.faults) else ():
             yield from self._judge(exchange, request, choice)
 
     def _judge(self, exchange: Exchange, request: Request, choice: Choice) -> Iterator[Finding]:
@@ -86,8 +84,7 @@ def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:
     """Return True if a candidate could have held a call and has none in any form."""
     if not ended_by_itself(choice) or has_stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False
-    other = (HostedCall, HostedResult, Refusal, Opaque)
-    if any(isinstance(part, other) for part in choice.parts):
+    if any(isinstance(part, HostedCall | HostedResult | Refusal | Opaque) for part in choice.parts):
         return False
     named = request.tool(request.tool_choice.name)
     if request.tool_choice.mode == "named" and (named is None or named.hosted):

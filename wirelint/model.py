@@ -633,6 +633,21 @@ class Exchange(Copied):
         return (self.reply.model or "") if self.reply is not None else ""
 
     @property
+    def asked(self) -> list[Part]:
+        """The parts of the request, in order; none if it could not be read."""
+        return self.request.parts if self.request is not None else []
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The candidates of the reply; none without a reply."""
+        return self.reply.choices if self.reply is not None else ()
+
+    @property
+    def calls(self) -> list[tuple[Choice, ToolCall]]:
+        """The calls of the reply, each with its candidate."""
+        return [(choice, call) for choice in self.choices for call in choice.calls]
+
+    @property
     def ok(self) -> bool:
         """Return True if the reply can be checked: it was read, and its status is 2xx."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"

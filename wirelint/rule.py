@@ -177,7 +177,7 @@ class Rule:
     """Content without which the engine skips `check_reply`."""
     request_apis: ClassVar[frozenset[str] | None] = None
     """APIs whose requests `fix_request` may repair and `answer` may answer; None for all APIs of the rule's channels."""
-    ignored_fields: ClassVar[frozenset[str]] = frozenset()
+    ignored_fields: ClassVar[frozenset[str]] = frozenset({"stream_options"})
     """Top-level members of a request that `fix_request` does not read; a change of these alone does not call it again."""
     case_file: ClassVar[Path]
     """The JSON file with the example and the cases, beside the Python file."""
