@@ -311,7 +311,7 @@ class Engine:
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """Return the findings of one rule, for an exchange that is still open."""
         exchange = within_limits(exchange)
-        return self._ask((Applicable(rule, checks_of(rule, Kind.of(exchange))),), exchange)
+        return self._ask([(rule, checks_of(rule, Kind.of(exchange)))], exchange)
 
     def _ask(self, asked: Iterable[Applicable], exchange: Exchange) -> list[Finding]:
         findings: list[Finding] = []

@@ -65,15 +65,12 @@ def _guarded_stream(call: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
     """Wrap a callable that returns an iterable. Items before an exception are yielded."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        items = guarded(lambda: iter(call(*args, **kwargs)))()
-        step = guarded(lambda: next(items, _END))
-        while (item := step()) is not _END:
-            yield item
+        try:
+            yield from call(*args, **kwargs)
+        except BaseException as error:
+            raise as_exception(error) from error
 
     return run
-
-
-_END: Any = object()
 
 
 def guard(kind: type[Rule]) -> None:
@@ -103,23 +100,19 @@ def _making(make: Callable[..., Rewriter | Sequence[Rewriter] | None]) -> Callab
 
 
 class _GuardedRewriter:
-    """Wrapper of a user's rewriter. Optional members (`phase`, `note` …) come from the wrapped rewriter."""
+    """Wrapper of a user's rewriter, whose members and the items that its methods yield are read under guard."""
 
-    __slots__ = ("_inner",)
+    held: int | None
+    push: Callable[[Event], Iterable[Event]]
+    release: Callable[[], Iterable[Event]]
 
     def __init__(self, inner: Rewriter) -> None:
         self._inner = inner
 
-    @property
-    def held(self) -> int | None:
-        return guarded(lambda: self._inner.held)()
-
-    def push(self, event: Event) -> Iterable[Event]:
-        return guarded(lambda: list(self._inner.push(event)))()
-
-    def release(self) -> Iterable[Event]:
-        return guarded(lambda: list(self._inner.release()))()
-
     def __getattr__(self, name: str) -> Any:
         value = guarded(lambda: getattr(self._inner, name))()
-        return guarded(value) if callable(value) else value
+        return guarded(lambda *args: _read(value(*args))) if callable(value) else value
+
+
+def _read(result: Iterable[Event] | None) -> Sequence[Event] | None:
+    return list(result) if result is not None else None

@@ -73,14 +73,7 @@ _CHECKS = ("absolute-path", "below", "existing-dir", "existing-file", "max-lengt
            "not-placeholder", "one-of", "range", "regex", "type")  # fmt: skip
 _OF_TEXT = frozenset({"absolute-path", "below", "existing-dir", "existing-file", "regex"})
 _KINDS = {"boolean": "a boolean", "number": "a number", "string": "text", "array": "a list", "object": "an object"}
-_TYPES: Mapping[str, Callable[[Json], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: _is_number(value) and float(value) == int(value),  # type: ignore[arg-type]
-    "number": lambda value: _is_number(value),
-    "boolean": lambda value: isinstance(value, bool),
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
-}
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +116,9 @@ class Check:
                     text = f"a text of more than {_LONGEST_MATCHED} characters is matched with no regular expression"
                     raise UnjudgedError(text)
                 return None if setting.fullmatch(value) else f"not of the form {excerpt(setting.pattern)}"
-            case "type", _ if not any(_TYPES[name](value) for name in setting):
+            case "type", int() | float() if "integer" in setting and _is_number(value) and float(value).is_integer():
+                return None
+            case "type", _ if kind_of(value) not in setting:
                 return f"{_kind(value)}, not {' or '.join(setting)}"
         return None
 
@@ -197,7 +192,7 @@ def _place(value: str, root: str) -> str | None:
 
 
 def _is_number(value: Json) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return kind_of(value) == "number"
 
 
 def _same(value: Json, other: Json) -> bool:

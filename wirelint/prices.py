@@ -8,12 +8,13 @@ provider. A model that it does not list has no cost, never a cost of 0.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 
+from wirelint.jsonvalues import mapping, number
 from wirelint.lexicon import load
 from wirelint.model import Json
 
@@ -44,7 +45,7 @@ class Tokens:
     @classmethod
     def of_document(cls, value: Mapping[str, Json]) -> Tokens:
         """Return the counts of a `document`; missing ones are 0."""
-        return cls(*(_count(value.get(one.name)) or 0 for one in dataclasses.fields(cls)))
+        return cls(*(max(number(value.get(one.name)) or 0, 0) for one in dataclasses.fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +61,19 @@ def tokens_of(usage: Mapping[str, Json] | None) -> Tokens | None:
 
     Some vendors count cached input or reasoning beside the total, others within it.
     """
-    counts = usage if usage is not None else {}
+    counts = usage or {}
     if isinstance(inner := counts.get("tokens"), dict):  # Cohere, beside its `billed_units`
         counts = inner
-    found = {name: _first(counts, _TABLE[name]) for name in ("input", "output")}
-    if found["input"] is None and found["output"] is None:
+    found = {name: list(_counts(counts, fields)) for name, fields in _TABLE.items()}
+    if not found["input"] and not found["output"]:
         return None
-    cached, written, reasoning, hour = (
-        _first(counts, _TABLE[name]) or 0 for name in ("cached", "written", "reasoning", "written_1h")
-    )
-    received, sent = (found["input"] or 0) + _sum(counts, _TABLE["input_beside"]), found["output"] or 0
-    beside = _sum(counts, _TABLE["output_beside"])
-    if not beside and reasoning and _first(counts, _TABLE["total"]) == received + sent + reasoning:
+    first = {name: some[0] if some else 0 for name, some in found.items()}
+    received, reasoning = first["input"] + sum(found["input_beside"]), first["reasoning"]
+    beside = sum(found["output_beside"])
+    if not beside and reasoning and first["total"] == received + first["output"] + reasoning:
         beside = reasoning  # xAI
-    return Tokens(received, min(cached, received), min(written, received), hour, sent + beside, reasoning)
+    cached, written = min(first["cached"], received), min(first["written"], received)
+    return Tokens(received, cached, written, first["written_1h"], first["output"] + beside, reasoning)
 
 
 def cost(usage: Tokens | Mapping[str, Json] | None, model: str, provider: str, at: float | None = None) -> Cost | None:
@@ -153,8 +153,8 @@ class Spending:
             self.cost += spent
 
     def merge(self, other: Spending) -> None:
-        for name in ("exchanges", "counted", "priced", "tokens", "cost"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for one in dataclasses.fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
 
 def spending_line(spent: Spending) -> str:
@@ -176,21 +176,9 @@ def cost_text(spent: Spending) -> str:
     return "unknown" if not spent.priced else f"{known} + {unknown} unknown" if unknown else known
 
 
-def _first(counts: Mapping[str, Json], fields: Iterable[tuple[str, str]]) -> int | None:
-    """Return the first count that a usage object has."""
+def _counts(counts: Mapping[str, Json], fields: Iterable[tuple[str, str]]) -> Iterator[int]:
+    """Yield those counts of a usage object that it has."""
     for outer, inner in fields:
-        value = counts.get(outer)
-        if value is not None and (count := _count(value, inner)) is not None:
-            return count
-    return None
-
-
-def _sum(counts: Mapping[str, Json], fields: Iterable[tuple[str, str]]) -> int:
-    return sum(_count(counts.get(outer), inner) or 0 for outer, inner in fields)
-
-
-def _count(value: Json, inner: str = "") -> int | None:
-    """Return a value, or the field `inner` of an object, if it is a count."""
-    if inner:
-        return _count(value.get(inner)) if isinstance(value, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        value = mapping(counts.get(outer)).get(inner) if inner else counts.get(outer)
+        if (count := number(value)) is not None and count >= 0:
+            yield count

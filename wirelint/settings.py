@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 from urllib.parse import urlsplit
@@ -159,11 +158,8 @@ class Kind(NamedTuple):
         return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
 
 
-class Applicable(NamedTuple):
-    """A rule and those of its checks that may find a fault in an exchange."""
-
-    rule: Rule
-    checks: tuple[Check, ...]
+Applicable: TypeAlias = tuple[Rule, tuple[Check, ...]]
+"""A rule and those of its checks that may find a fault in an exchange."""
 
 
 def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
@@ -185,24 +181,13 @@ def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rules and the fixes in force for an exchange.
-
-    `answerers` can answer a request, `menders` fix one, `rewriters` fix a reply.
-    """
+    """The rules and the fixes in force for an exchange."""
 
     rules: tuple[Rule, ...]
     permit: FixPolicy = NO_FIXES
-    answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
-    menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
-    rewriters: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     _applicable: dict[tuple[str, Kind], tuple[Applicable, ...]] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
-
-    def __post_init__(self) -> None:
-        for name, method in (("answerers", "answer"), ("menders", "fix_request"), ("rewriters", "rewriter")):
-            able = tuple(rule for rule in self.rules if getattr(type(rule), method) is not getattr(Rule, method))
-            object.__setattr__(self, name, able)
 
     @property
     def repairs(self) -> bool:
@@ -211,11 +196,10 @@ class Scope:
     def applicable(self, channel: str, exchange: Exchange) -> tuple[Applicable, ...]:
         """Return the rules that can have findings in an exchange of a channel, in order."""
         key = channel, Kind.of(exchange)
-        found = self._applicable.get(key)
-        if found is None:
+        if key not in self._applicable:
             checks = ((rule, checks_of(rule, key[1])) for rule in self.rules if channel in rule.channels)
-            found = self._applicable[key] = tuple(Applicable(rule, some) for rule, some in checks if some)
-        return found
+            self._applicable[key] = tuple((rule, some) for rule, some in checks if some)
+        return self._applicable[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,23 +232,26 @@ def _match(globs: tuple[str, ...], values: tuple[str, ...]) -> bool:
     return not globs or any(fnmatchcase(value, glob) for glob in globs for value in values)
 
 
+@dataclass(frozen=True)
 class Scopes(Sequence[Rule]):
     """The scopes of all exchanges. As a sequence: the rules in force where no route matches.
 
     `file` and `given` are the layers below and above those of `routes`; `known` are all rules.
     """
 
-    def __init__(
-        self, known: Registry, file: Layer, routes: tuple[Route, ...] = (), given: Layer | None = None
-    ) -> None:
-        self._known, self._file, self._routes, self._given = known, file, routes, given or Layer()
-        self._made: OrderedDict[tuple[tuple[int, ...], str], Scope] = OrderedDict()
-        self.default = self._scope(())
+    known: Registry
+    file: Layer = Layer()
+    routes: tuple[Route, ...] = ()
+    given: Layer = Layer()
 
     @classmethod
     def over(cls, rules: Sequence[Rule]) -> Scopes:
         """Return scopes with these rules for every exchange; scopes are returned unchanged."""
-        return rules if isinstance(rules, Scopes) else cls(Registry(tuple(rules)), Layer())
+        return rules if isinstance(rules, Scopes) else cls(Registry(tuple(rules)))
+
+    @cached_property
+    def default(self) -> Scope:
+        return self._scope((), "")
 
     @cached_property
     def timed(self) -> tuple[Rule, ...]:
@@ -274,7 +261,7 @@ class Scopes(Sequence[Rule]):
     def everywhere(self) -> tuple[Rule, ...]:
         """Return the rules in force for any exchange, one per code."""
         found = {rule.code: rule for scope in reversed(self._scopes()) for rule in scope.rules}
-        return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self._routes else self.default.rules
+        return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self.routes else self.default.rules
 
     @cached_property
     def repair(self) -> bool:
@@ -284,28 +271,23 @@ class Scopes(Sequence[Rule]):
     def of(self, exchange: Exchange) -> Scope:
         """Return the scope of an exchange, with or without its reply."""
         silent = ",".join(_names_in(exchange.request_headers.get(HEADER, "")))
-        if not self._routes and not silent:
+        if not self.routes and not silent:
             return self.default
-        numbers = tuple(number for number, route in enumerate(self._routes) if route.matches(exchange))
-        return self._scope(numbers, silent)
+        return self._scope(tuple(number for number, route in enumerate(self.routes) if route.matches(exchange)), silent)
 
     def _scopes(self) -> list[Scope]:
-        return [self.default, *(self._scope((number,)) for number in range(len(self._routes)))]
+        return [self.default, *(self._scope((number,), "") for number in range(len(self.routes)))]
 
-    def _scope(self, numbers: tuple[int, ...], silent: str = "") -> Scope:
-        key = numbers, silent
-        if key not in self._made:
-            self._made[key] = self._make(numbers, silent)
-            if len(self._made) > _MOST_KEPT:
-                self._made.popitem(last=False)
-        return self._made[key]
+    @cached_property
+    def _scope(self) -> Callable[[tuple[int, ...], str], Scope]:
+        return lru_cache(_MOST_KEPT)(self._make)
 
     def _make(self, numbers: tuple[int, ...], silent: str) -> Scope:
         if silent:
-            scope, names = self._scope(numbers), _names_in(silent)
+            scope, names = self._scope(numbers, ""), _names_in(silent)
             return Scope(tuple(rule for rule in scope.rules if not rank(rule, names)), scope.permit)
-        layers = (self._file, *(self._routes[number].layer for number in numbers), self._given)
-        return Scope(tuple(_rules_of(layers, self._known.rules)), _fixes_of(layers, self._known))
+        layers = (self.file, *(self.routes[number].layer for number in numbers), self.given)
+        return Scope(tuple(_rules_of(layers, self.known.rules)), _fixes_of(layers, self.known))
 
     @overload
     def __getitem__(self, index: int) -> Rule: ...
@@ -316,15 +298,6 @@ class Scopes(Sequence[Rule]):
 
     def __len__(self) -> int:
         return len(self.default.rules)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scopes) and self._settings() == other._settings()
-
-    def __hash__(self) -> int:
-        return hash(self.default.rules)
-
-    def _settings(self) -> tuple[object, ...]:
-        return self._known, self._file, self._routes, self._given
 
 
 # The file: `wirelint.toml`, or the table `[tool.wirelint]` of a `pyproject.toml`.
@@ -347,7 +320,7 @@ class Config:
     """The contents of a file. `live`: values of the proxy's options by name. `source` is empty without a file."""
 
     source: str = ""
-    layer: Layer = field(default_factory=Layer)
+    layer: Layer = Layer()
     routes: tuple[Route, ...] = ()
     rules: tuple[Path, ...] = ()
     policy: Path | None = None

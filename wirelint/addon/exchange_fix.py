@@ -53,7 +53,7 @@ def mended_request(recorder: ExchangeRecorder, scope: Scope, ledger: Ledger) -> 
     session, body = recorder.session, recorder.request_body
     if session is None or session.request is None or not body:
         return None
-    mended = mend_request(session.head(), body, scope.menders, ledger, scope.permit)
+    mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
     recorder.faults += mended.faults
     return mended if mended.body != body else None
 
@@ -64,7 +64,7 @@ def reply_stream_of(recorder: ExchangeRecorder, scope: Scope, settings: Settings
     if session is None or not recorder.is_readable or recorder.is_unread:
         return None
     hold = settings.hold * 1000
-    return ReplyStream.begin(session, scope.rewriters, ledger, scope.permit, hold, recorder.sent_request)
+    return ReplyStream.begin(session, scope.rules, ledger, scope.permit, hold, recorder.sent_request)
 
 
 class ExchangeFixer:
@@ -112,7 +112,7 @@ class ExchangeFixer:
     def _answer(self, head: Exchange) -> bool:
         """Answer a request that must not be sent. Return True if it was answered."""
         recorder, settings = self._recorder, self._settings
-        answered = answer_request(head, self._scope.answerers, self._ledger, self._scope.permit)
+        answered = answer_request(head, self._scope.rules, self._ledger, self._scope.permit)
         recorder.faults += answered.faults
         if answered.answer is None:
             return False
@@ -214,7 +214,7 @@ class ExchangeFixer:
         made = rewrite_reply(
             recorder.session,
             plain,
-            self._scope.rewriters,
+            self._scope.rules,
             self._ledger,
             self._scope.permit,
             chunks=chunks,

@@ -105,7 +105,7 @@ class Judge:
         if exchange is None or exchange.reply is None or shown is None or shown.request is None or shown.reply is None:
             return
         able = scopes.of(exchange).applicable("model", exchange)
-        rules = {one.rule.name: one.rule for one in able if one.rule.name in _CLAIMS}
+        rules = {rule.name: rule for rule, _ in able if rule.name in _CLAIMS}
         system = _ORDER.format(verdicts="".join(f"- {name}: {summary(rule)}.\n" for name, rule in rules.items()))
         for choice, redacted in zip(exchange.reply.choices, shown.reply.choices, strict=True):
             if not rules or choice.calls or choice.hosted or not choice.text.strip():
