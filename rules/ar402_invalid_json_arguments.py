@@ -32,9 +32,8 @@ class InvalidJsonArguments(Rule):
 
     ## What it does
     Reports a tool call whose arguments no JSON parser accepts (cut off, single quotes, trailing comma, raw line feed in
-    a string), are JSON but not an object (encoded twice, array, null), are missing for a tool with required parameters,
-    are an object where the API has text, or are outside of `function` together with the name. In a history, empty
-    arguments count too.
+    a string), are JSON but not an object (encoded twice, array, null), are missing for a tool with required parameters
+    or in a history, are an object where the API has text, or stand outside of `function` with the name.
 
     ## Why is this bad?
     Some clients raise and end the turn, some return the error to the model and pay for another attempt, some run the tool

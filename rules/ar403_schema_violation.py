@@ -30,9 +30,8 @@ class SchemaViolation(Rule):
     `{"name":"read","arguments":"{\\"path\\":\\"a.py\\",\\"limit\\":\\"20\\"}"}` where `limit` is declared as an integer.
 
     ## False positives
-    Silent on tools without a schema, on schemas that do not compile or refer elsewhere, and on replies that were cut
-    off. `format` is an annotation and is not checked; OpenAPI's `nullable` is. Arguments that are not an object are
-    `invalid-json-arguments`.
+    Silent on tools without a schema, on schemas that do not compile or refer elsewhere, and on cut-off replies.
+    `format` is not checked; OpenAPI's `nullable` is. Arguments that are no object are `invalid-json-arguments`.
 
     ## Fix safety
     Unsafe: types are coerced (`"20"` to 20, `"null"` to null), and arguments move out of a parameter that the schema

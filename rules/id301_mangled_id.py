@@ -38,8 +38,7 @@ class MangledId(Rule):
 
     ## Fix safety
     Safe: the id from the wire, or the only one that the form allows, is restored on the call and its result together. A
-    wrong item id is removed, since the API needs none. No fix where the original is unknown, or where another call
-    would share it.
+    wrong item id is removed. No fix where the original is unknown or another call would share it.
 
     ## References
     - OpenAI, Function calling: `tool_call_id`; Anthropic, Tool use: `tool_use_id`

@@ -55,8 +55,7 @@ class NonconformingId(Rule):
     OpenAI unless the reply complains, since newer routes accept them. An id that the client mangled is `mangled-id`.
 
     ## Fix safety
-    Safe: the call and its result get one new id, made from the old one and equal in every turn. An item's id is
-    removed, since the API needs none.
+    Safe: the call and its result get one new id, made from the old one and equal in every turn. Item ids are removed.
 
     ## References
     - Moonshot AI, Kimi K2 tool call guidance

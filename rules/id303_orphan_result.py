@@ -32,9 +32,8 @@ class OrphanResult(Rule):
     A result before its call, or apart from it, is `role-order`.
 
     ## Fix safety
-    Unsafe: the result is removed, and the model no longer sees its content. Where the history needs the message that
-    held it (Anthropic, Converse, Gemini), since the assistant would otherwise speak first, last or twice in a row, it
-    stays as text.
+    Unsafe: the result is removed, and the model no longer sees its content. It stays as text where the history needs
+    its message (Anthropic, Converse, Gemini): else the assistant would speak first, last or twice in a row.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"

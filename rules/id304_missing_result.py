@@ -18,8 +18,7 @@ class MissingResult(Rule):
     missing. Calls without ids (Gemini, Ollama) pair by name and order.
 
     ## Why is this bad?
-    The vendors' APIs reject the request and every later one. Where it passes, the model sees a question without an
-    answer: it asks again, or invents the answer.
+    The vendors' APIs reject the request and every later one. Elsewhere the model asks again, or invents the answer.
 
     ## Example
     The user interrupts while a tool runs. The client sends the assistant's message with its `tool_calls`, then the user's

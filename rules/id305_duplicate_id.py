@@ -34,17 +34,15 @@ class DuplicateId(Rule):
     """Two tool calls or two results share one id, or a call has none.
 
     ## What it does
-    Looks for ids on more than one call (in one message, across the turns of a history, in a reply and its history) and on
-    more than one result of a call. Calls of a reply without an id (missing, null, empty) are reported too: no result can
-    refer to them.
+    Looks for ids on more than one call (in one message, across turns, in a reply and its history) and on more than one
+    result of a call. Calls of a reply without an id (missing, null, empty) count too: no result can refer to them.
 
     ## Why is this bad?
     The id assigns a result to its call. Where two calls share an id, APIs reject the request, and clients that store
     calls by id overwrite one call or give its result to the other.
 
     ## Example
-    Every request of the same client numbers its calls from zero: `"id": "lookup_0"` in the first turn and again in the
-    second.
+    A client numbers the calls of every turn from zero: `"id": "lookup_0"` in the first turn and again in the second.
 
     ## False positives
     Silent on a message that was sent twice (equal call, equal result), on candidates of one reply (`n` > 1), on empty

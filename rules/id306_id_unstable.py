@@ -23,10 +23,9 @@ class IdUnstable(Rule):
     output item under another id than its first. An id or a name that OpenAI's chat repeats in later events is an info.
 
     ## Why is this bad?
-    Whether a client keeps the first or the last id depends on its merging code. The result may go back under an id that
-    the server has forgotten, and clients that group chunks by id see several broken replies. Clients that join all
-    deltas make `get_weatherget_weather` of a repeated name, and those that make a call of its first event have no id or
-    no name.
+    Clients keep the first or the last id. The result may go back under an id that the server has forgotten, and clients
+    that group chunks by id see several broken replies. Clients that join all deltas make `get_weatherget_weather` of a
+    repeated name, and those that make a call of its first event have no id or no name.
 
     ## Example
     `{"index":0,"id":"3f0c…","function":{"name":"look_up","arguments":""}}`, then
@@ -39,9 +38,8 @@ class IdUnstable(Rule):
 
     ## Fix safety
     Safe: the first id stays, as in most clients, repetitions are removed, and a call without an id or a name waits for
-    the one that comes later. A server of OpenAI's Responses that keeps the conversation knows the last id, which is
-    unknown when the first must leave: a result in the next request gets the last id, whichever the client kept. Ids of
-    output items are reported only.
+    a later one. A server of OpenAI's Responses that keeps the conversation knows the last id, which is unknown when the
+    first must leave: a result in the next request gets the last id. Ids of output items are reported only.
 
     ## References
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once

@@ -37,9 +37,8 @@ class XmlLeak(Rule):
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a
     declared tool, `tool_choice` allows calls, and the reply has no structured calls; beside those the markup is a
     duplicate and is removed. Markup over 64 KiB stays, since a stream is not held back longer. In a stream the calls
-    follow at the end. Two texts with a call over both become one. In a history, markup becomes calls where as many
-    unmatched results follow it; beside equal calls, and before words of the user that say nothing of it, it is removed
-    (`clean-history = false` keeps it).
+    follow at the end. In a history, markup becomes calls where as many unmatched results follow it; beside equal calls,
+    and before words of the user that say nothing of it, it is removed (`clean-history = false` keeps it).
 
     ## References
     - the chat templates that vendors publish with their models

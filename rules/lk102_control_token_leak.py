@@ -23,9 +23,8 @@ class ControlTokenLeak(Rule):
 
     ## What it does
     Looks for the tokens that chat templates put around turns (`<|im_end|>`, `<|eot_id|>`, `<end_of_turn>`, harmony's
-    channels and many more, in any spelling of their bars) in the text, the reasoning, the refusal, and the names and
-    arguments of tool calls. Also finds the role name that remains when tokens were stripped, and a text that continues
-    as the user (`\\n\\nHuman: …`).
+    channels and more, in any spelling of their bars) in text, reasoning, refusal, and names and arguments of tool
+    calls, for the role name of a stripped header, and for a text that continues as the user (`\\n\\nHuman: …`).
 
     ## Why is this bad?
     The server runs with the wrong stop tokens or template. Readers see the tokens, clients send them back in the

@@ -46,10 +46,9 @@ class ThinkLeak(Rule):
     Unsafe: a closed thought at an edge of a value of a call is removed, also inside objects, lists and JSON in a
     string. Without its opening tag it is removed only if sentences end before the closing tag, no message contains such
     tags, and the value has not left in a stream. In a text, the reasoning moves to the API's own field, which changes
-    the text that the client shows and keeps. In a stream, text after an opening tag at the beginning passes as
-    reasoning at once, all of it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or
-    if one event holds it with the closing tag; otherwise it has left as text, and the tag or the name of the channel is
-    removed.
+    the text that the client keeps. In a stream, text after an opening tag at the beginning passes as reasoning at once,
+    all of it if the tag is never closed. Reasoning without an opening tag moves in a whole body, or if one event holds
+    it with the closing tag; otherwise only the tag or the name of the channel is removed.
 
     ## References
     - vLLM and SGLang, reasoning parsers

@@ -44,9 +44,8 @@ class ContentReprLeak(Rule):
     text is allowed when the request demands JSON.
 
     ## Fix safety
-    Safe: the structure is replaced by its text. No fix for structures with more than text (an image), for lost text, or
-    where the API would refuse the empty text that remains. Unsafe: an object as the content of a reply becomes its text,
-    or JSON as text.
+    Safe: the structure is replaced by its text, unless it holds more than text (an image), the text is lost, or the API
+    would refuse what remains. Unsafe: an object as the content of a reply becomes its text, or JSON as text.
 
     ## References
     - OpenAI, Chat API: `messages[].content` is a string or an array of content parts

@@ -25,12 +25,10 @@ class McpErrorSwallowed(Rule):
     error as success or as an empty result.
 
     ## Why is this bad?
-    The model cannot correct a call that seems to have worked, and the user reads that nothing exists although the
-    search failed.
+    The model cannot correct a call that seems to have worked, and the user reads that a failed search found nothing.
 
     ## Example
-    The server answers `{"isError": true, "content": [{"type": "text", "text": "404 Not Found"}]}`; the client hands
-    `{}` to the model.
+    `{"isError": true, "content": [{"type": "text", "text": "404 Not Found"}]}`, and the client hands `{}` to the model.
 
     ## False positives
     Silent when the result still reads as an error in any words, when another call of the tool with equal arguments

@@ -16,12 +16,10 @@ class McpUnknownId(Rule):
 
     ## What it does
     Compares the ids of the answers to a POST with those of its requests. Reports an answer with an unknown id, also if
-    only its type differs (`1` for `"1"`), a result without an id, a second answer to one request, and a request that a
-    complete reply does not answer.
+    only its type differs (`1` for `"1"`), without an id, or to an answered request, and requests left unanswered.
 
     ## Why is this bad?
-    Clients match answers by id, and strictly. They discard an answer with another id; the call then hangs until its
-    timeout, and no log says why.
+    Clients discard an answer with another id; the call then hangs until its timeout, and no log says why.
 
     ## Example
     The request `{"jsonrpc": "2.0", "id": "1", "method": "tools/list"}` is answered with

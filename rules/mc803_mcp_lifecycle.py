@@ -18,13 +18,11 @@ class McpLifecycle(Rule):
 
     ## What it does
     Reports a JSON-RPC answer to a POST with notifications only, a notification whose POST gets no status or a reply
-    that does not end, and early requests: in one batch with `initialize`, or refused because the session is not
-    initialized.
+    that does not end, and requests before the session: in one batch with `initialize`, or refused as too early.
 
     ## Why is this bad?
     After `initialize` clients send `notifications/initialized` and wait for the end of the POST (status 202). A server
-    that keeps it open or answers with an error stops the session before its first call: without a log line, the agent
-    has no tools.
+    that keeps it open or answers with an error stops the session: without a log line, the agent has no tools.
 
     ## Example
     `{"jsonrpc": "2.0", "method": "notifications/initialized"}` is answered with

@@ -24,9 +24,8 @@ class UnexecutedCall(Rule):
     `2 pages`; on the channel to the server nothing passed.
 
     ## False positives
-    Silent on tools of servers outside this wire, on tools of an equal name with other parameters, on calls of earlier
-    turns, on results that report a failure, refusal or cancellation, where a call with other arguments may be this one,
-    and for servers with unread traffic.
+    Silent on servers outside this wire or with unread traffic, on tools of an equal name with other parameters, on
+    calls of earlier turns, on results that report a failure, and where a call with other arguments may be this one.
 
     ## Fix safety
     Reported only.

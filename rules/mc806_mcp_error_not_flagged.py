@@ -17,8 +17,7 @@ class McpErrorNotFlagged(Rule):
     that answered with objects of common keys before, unless its arguments name a file, a page or a command.
 
     ## Why is this bad?
-    Clients and models rely on the flag: without it a failure counts as success, is not retried, and is retold as
-    "nothing found".
+    Without the flag a failure counts as success, is not retried, and is retold as "nothing found".
 
     ## Example
     `{"content": [{"type": "text", "text": "Workspace 'north' does not exist"}]}`

@@ -16,8 +16,7 @@ class StreamStall(Rule):
     Reports a stream with 30 seconds or more (`wirelint_stall`, `--stall`) between two events, or between the last event
     and the end of the connection of an unfinished reply. Comments, pings and keep-alives are not events: they show a
     live server, not progress. The chunks of a whole body count as events. Live, the finding appears when the limit
-    passes, while the client still waits; the final finding follows at the end. It names the longest gap, the events
-    around it, and whether pings came.
+    passes; the final one follows at the end. It names the longest gap, the events around it, and whether pings came.
 
     ## Why is this bad?
     Clients wait until their own timeout, mostly ten minutes, and show nothing. Pings hide the stall from every timeout

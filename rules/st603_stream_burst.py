@@ -26,18 +26,16 @@ class StreamBurst(Rule):
     others first (OpenAI's Responses, Anthropic), elsewhere as an info from 64 characters.
 
     ## Why is this bad?
-    The client asked for a stream and got a whole body in the form of one. The user looks at an empty screen, and
-    clients with a timeout for the first token give up. Something between model and client collects the events: a
-    buffering proxy (nginx without `X-Accel-Buffering: no`), a compressor without flushes, a gateway that calls the
-    model without streaming.
+    The user looks at an empty screen, and clients with a timeout for the first token give up. Something between model
+    and client collects the events: a buffering proxy (nginx without `X-Accel-Buffering: no`), a compressor without
+    flushes, a gateway that calls the model without streaming.
 
     ## Example
     Nothing for 31 s, then three hundred deltas, the finish reason and `[DONE]` within the same millisecond.
 
     ## False positives
     Silent on short replies, on tool calls, which many servers send whole, and on captures without chunk times. Hidden
-    reasoning or a tool of the provider explains the silence: then only a reply of 1200 characters or more is reported,
-    since no model writes that fast.
+    reasoning or a tool of the provider explains the silence, but not 1200 characters at once.
 
     ## Fix safety
     Reported only: late data cannot be sent earlier.

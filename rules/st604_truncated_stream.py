@@ -18,8 +18,7 @@ class TruncatedStream(Rule):
     stream cleanly, and whether the reply was complete is unknown.
 
     ## Why is this bad?
-    Clients differ: some raise, some retry and pay twice, some take the half for the whole. Incomplete arguments of a
-    tool call may be run.
+    Some clients raise, some retry and pay twice, some take the half for the whole and run incomplete tool calls.
 
     ## Example
     The last event before the connection closes is
@@ -28,8 +27,7 @@ class TruncatedStream(Rule):
     ## False positives
     Silent when the client disconnected first, when the stream has an error object, when only the terminator is missing
     (`sse-framing`), when the API has no finish reasons (DeepInfra's own) and its terminator came, when whole calls end
-    without a finish reason before the terminator (`finish-reason-mismatch`), and when wirelint did not read the body to
-    its end.
+    without a finish reason (`finish-reason-mismatch`), and when wirelint did not read the whole body.
 
     ## Fix safety
     Reported only: the missing part is unknown.

@@ -23,8 +23,7 @@ class MissingUsage(Rule):
     always sends them, and a chat request that should have asked for them.
 
     ## Why is this bad?
-    Costs and limits depend on these counts. Clients insert zeros or estimates, and a full context goes unnoticed until
-    the API refuses it.
+    Clients insert zeros or estimates, and a full context goes unnoticed until the API refuses it.
 
     ## Example
     The request says `"stream": true` and has no `stream_options`: no event of the reply carries a `usage`.
@@ -35,10 +34,9 @@ class MissingUsage(Rule):
     and versions not known to accept the option.
 
     ## Fix safety
-    Unsafe: `stream_options.include_usage` is added to the request. The event with the counts has no choices; it is
-    counted and then removed from the reply, since many clients read `choices[0]` of every event. Counts in an event
-    with a choice stay, as does `"usage": null` in other events. Only for OpenAI's chat API, and never for a service
-    that may refuse the option.
+    Unsafe: `stream_options.include_usage` is added to the request, only for OpenAI's chat API and never for a service
+    that may refuse it. The event with the counts has no choices; it is counted and then removed from the reply, since
+    many clients read `choices[0]` of every event. Counts in an event with a choice stay, as does `"usage": null`.
 
     ## References
     - OpenAI, Chat API: `stream_options`

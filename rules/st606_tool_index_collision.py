@@ -16,8 +16,7 @@ class ToolIndexCollision(Rule):
     """Two calls of a stream share an index, or a call has none.
 
     ## What it does
-    Follows the calls of a stream by index. Reports an event that begins another call under an index in use, and events
-    of a call without an index.
+    Reports an event of a stream that begins another call under an index in use, and events of a call without an index.
 
     ## Why is this bad?
     Only the index assigns a delta to its call. Clients merge calls that share one: arguments run together, ids are

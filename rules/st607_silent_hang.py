@@ -22,8 +22,7 @@ class SilentHang(Rule):
     after a timely head has stalled (`stream-stall`).
 
     ## Why is this bad?
-    It is the quietest of all failures: no error, no log line, a client that waits for its default timeout of ten
-    minutes and then retries. Every component seems healthy.
+    No error, no log line: the client waits for its default timeout of ten minutes and then retries.
 
     ## Example
     `200 OK`, `event: message_start`, and then nothing until the client gives up after 300 s.

@@ -33,8 +33,7 @@ class UndeclaredTool(Rule):
     tool. Reports a call with neither a name nor arguments beside another call or after text, too.
 
     ## Why is this bad?
-    The client has no such tool. It returns an error, ends the turn, or raises; a model that remembers tools from its
-    history or training keeps calling them.
+    The client returns an error, ends the turn, or raises; a model that remembers such a tool keeps calling it.
 
     ## Example
     The request declares `bash`; the reply calls `functions.bash`.

@@ -41,8 +41,7 @@ class ToolsOnRawEndpoint(Rule):
     model denies having the declared tools although it may call them: then something on the way dropped them.
 
     ## Why is this bad?
-    The model never sees its tools. It answers from memory, says that it cannot, or invents an action, and nothing looks
-    like a failure.
+    The model answers from memory, says that it cannot, or invents an action, and nothing looks like a failure.
 
     ## Example
     `POST /v1/inference/moonshotai/Kimi-K2.5` with `{"input": "<|im_user|>…", "tools": [{"type": "function", …}]}`.
@@ -50,8 +49,7 @@ class ToolsOnRawEndpoint(Rule):
     ## False positives
     Silent on a refused raw request. A denial differs from an honest answer by its subject: "I have no tool for booking
     flights" is true of a model that only has a weather tool. Silent where `tool_choice` forbids calls, where the
-    history has tool results, beside calls, and in quotations. A model that merely overlooks its tools is left for a
-    person to judge.
+    history has tool results, beside calls, and in quotations. A model may also just overlook its tools.
 
     ## Fix safety
     Reported only: the request needs another endpoint and shape.

@@ -15,11 +15,10 @@ class ToolChoiceViolation(Rule):
     """The reply violates the request's settings for tool calls.
 
     ## What it does
-    Compares the calls of each candidate with the request: none where one was required or named, another tool than the
-    named or allowed ones, any where calls were forbidden, several where parallel calls were off. The settings of all
+    Reports a candidate without a call where one was required or named, with another tool than the named or allowed
+    ones, with any call where calls were forbidden, and with several where parallel calls were off. The settings of all
     APIs count: `tool_choice` with its `allowed_tools`, `function_call`, `parallel_tool_calls`, Anthropic's
-    `disable_parallel_tool_use`, the `mode` and `allowedFunctionNames` of Gemini's `functionCallingConfig`, Converse's
-    `toolChoice`.
+    `disable_parallel_tool_use`, Gemini's `mode` and `allowedFunctionNames`, Converse's `toolChoice`.
 
     ## Why is this bad?
     Clients rely on these settings: they read structured output from the arguments of a forced call, cannot run calls

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import orjson
@@ -45,9 +46,9 @@ def decode_json(text: str | bytes) -> Json:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        whole = (
-            _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data) if b"\\ud" in data.lower() else data
-        )
+        if b"\\ud" not in data.lower():
+            return None
+        whole = _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data)
         return decode_json(whole) if whole != data else None
     return value
 
@@ -72,11 +73,8 @@ class Arguments:
     and escaped surrogates may be lone.
     """
 
-    __slots__ = ("_decoded", "text")
-
     def __init__(self, text: str) -> None:
         self.text = text
-        self._decoded: _Decoded | None = None
 
     @classmethod
     def of(cls, value: Json) -> Arguments:
@@ -87,21 +85,20 @@ class Arguments:
 
     @property
     def values(self) -> tuple[Json, ...]:
-        return self._decode().values
+        return self._decoded.values
 
     @property
     def ends(self) -> tuple[int, ...]:
-        return self._decode().ends
+        return self._decoded.ends
 
     @property
     def rest(self) -> str:
-        return self._decode().rest
+        return self._decoded.rest
 
     @property
     def value(self) -> Json:
         """The value, if the text is exactly one JSON value; else None."""
-        values, _, rest = self._decode()
-        return values[0] if len(values) == 1 and not rest else None
+        return self.values[0] if len(self.values) == 1 and not self.rest else None
 
     @property
     def mapping(self) -> dict[str, Json] | None:
@@ -109,16 +106,15 @@ class Arguments:
         value = self.value
         return value if isinstance(value, dict) else None
 
-    def _decode(self) -> _Decoded:
-        if self._decoded is None:
-            try:
-                self._decoded = _Decoded((orjson.loads(self.text),), (len(self.text.rstrip(_JSON_SPACE)),), "")
-            except orjson.JSONDecodeError:
-                found = tuple(itertools.islice(_scan_values(self.text), MOST_VALUES))
-                ends = tuple(end for _, end in found)
-                rest = self.text[ends[-1] if ends else 0 :].strip(_JSON_SPACE)
-                self._decoded = _Decoded(tuple(value for value, _ in found), ends, rest)
-        return self._decoded
+    @cached_property
+    def _decoded(self) -> _Decoded:
+        try:
+            return _Decoded((orjson.loads(self.text),), (len(self.text.rstrip(_JSON_SPACE)),), "")
+        except orjson.JSONDecodeError:
+            found = tuple(itertools.islice(_scan_values(self.text), MOST_VALUES))
+            ends = tuple(end for _, end in found)
+            rest = self.text[ends[-1] if ends else 0 :].strip(_JSON_SPACE)
+            return _Decoded(tuple(value for value, _ in found), ends, rest)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Arguments) and self.text == other.text

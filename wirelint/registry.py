@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SourceFileLoader
@@ -49,15 +50,15 @@ class Registry:
         `outlines`: the shipped rules have their manual and their constants only, and report nothing. Lists of rules need no
         more, and importing all rules takes 0.3 s.
         """
-        found: dict[str, tuple[Rule, Path]] = {}
+        taken: dict[str, Path] = {}
         own = (one for folder in folders for one in _load_folder(folder))
-        for rule, path in (*_shipped_rules(outlines=outlines), *own):
+        loaded = (*_shipped_rules(outlines=outlines), *own)
+        for rule, path in loaded:
             for key in (rule.code, rule.name):
-                if key in found:
-                    raise RuleError(f"{path}: {key} is already taken by {found[key][1]}; give the rule its own")
-                found[key] = rule, path
-        rules = {id(rule): rule for rule, _ in found.values()}
-        return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
+                if key in taken:
+                    raise RuleError(f"{path}: {key} is already taken by {taken[key]}; give the rule its own")
+                taken[key] = path
+        return cls(tuple(sorted((rule for rule, _ in loaded), key=lambda rule: rule.code)))
 
     def under(self, policies: Policies) -> Registry:
         """Return the registry to use where argument policies apply."""
@@ -168,18 +169,14 @@ def _load_file(path: Path, *, own: bool) -> Rule:
             raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
     if rule.severity not in SEVERITIES:
         raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
-    manual = inspect.getdoc(rule) or ""
-    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
-    if missing:
-        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
+    for heading in _HEADINGS:
+        if f"## {heading}" not in (inspect.getdoc(rule) or ""):
+            raise RuleError(f"{path}: the docstring lacks the heading `## {heading}`; it is the rule's manual")
     if own:
         read_example(rule.case_file)
         guard(rule)
-    try:
+    with _in_one_line(path):
         return rule()
-    except BaseException as error:
-        as_exception(error)
-        raise _broken(path, error) from error
 
 
 class _SourceLoader(SourceFileLoader):
@@ -196,22 +193,25 @@ def _import(path: Path, *, own: bool) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
+    with _in_one_line(path):
         spec.loader.exec_module(module)
-    except BaseException as error:  # a user's file may raise anything; it becomes one line
-        as_exception(error)  # raises again on Ctrl-C
-        raise _broken(path, error) from error
     return module
 
 
-def _broken(path: Path, error: BaseException) -> RuleError:
-    import traceback
+@contextlib.contextmanager
+def _in_one_line(path: Path) -> Iterator[None]:
+    """Turn whatever a user's file raises into a RuleError of one line. Ctrl-C is raised again."""
+    try:
+        yield
+    except BaseException as error:
+        as_exception(error)
+        import traceback
 
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None) or 1
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    told = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return RuleError(f"{path}:{line}: {told}; correct the rule or remove the file")
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None) or 1
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        told = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        raise RuleError(f"{path}:{line}: {told}; correct the rule or remove the file") from error
 
 
 def _place(rule: type[Rule], path: Path) -> None:
