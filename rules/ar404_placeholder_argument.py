@@ -6,25 +6,12 @@ from typing import ClassVar
 
 from wirelint.arguments.argument_faults import Gone, claims_complete
 from wirelint.arguments.placeholders import KnownText, named_parameters, refused
+from wirelint.fix import Answer, Edit, FixPolicy, RequestFix, RewriteContext, Rewriter, Safety
 from wirelint.fixes.arguments import PolicyRewriter, block_text
 from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
-from wirelint.rule import (
-    REDACTED,
-    Answer,
-    Edit,
-    Finding,
-    Fix,
-    FixPolicy,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    Safety,
-    Side,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Finding, Fix, Rule, Side, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.error_texts import is_own_error
 from wirelint.text.pointers import at, escaped

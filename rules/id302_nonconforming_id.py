@@ -6,24 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
+from wirelint.fix import FixPolicy, RequestFix, RewriteContext, Rewriter
 from wirelint.fixes.calls import CallHeads, Head, HeadChange, fix_items, has_head, report_items
 from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
-from wirelint.rule import (
-    REDACTED,
-    Finding,
-    Fix,
-    FixPolicy,
-    Layer,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    Side,
-    excerpt,
-)
+from wirelint.rule import REDACTED, Finding, Fix, Layer, Rule, Side, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.quoting import is_quoted
 

@@ -8,25 +8,12 @@ from typing import Literal
 
 from wirelint.apis.traits import traits
 from wirelint.events import Start
+from wirelint.fix import FixPolicy, RequestFix, RewriteContext, Rewriter
 from wirelint.fixes.calls import CallHeads, Head, HeadChange, ItemIds, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
-from wirelint.rule import (
-    REDACTED,
-    Finding,
-    Fix,
-    FixPolicy,
-    Layer,
-    RequestFix,
-    RewriteContext,
-    Rewriter,
-    Rule,
-    Severity,
-    Side,
-    excerpt,
-    listed,
-)
+from wirelint.rule import REDACTED, Finding, Fix, Layer, Rule, Severity, Side, excerpt, listed
 from wirelint.state.ledger import Ledger
 
 
@@ -94,7 +81,9 @@ class DuplicateId(Rule):
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return
-        turns, taken = _turns(exchange), _taken(request)
+        turns, paired = _turns(exchange), pair(request)
+        ids = {id_ for each in paired.pairs for id_ in each.ids} | {orphan.result.call_id for orphan in paired.orphans}
+        taken = {id_ for id_ in ids if id_}
         for id_, group in _groups(request).items():
             if REDACTED in id_ or next(_twins(group, turns), None) is None:
                 continue
@@ -263,12 +252,6 @@ def _groups(request: Request) -> dict[str, list[Pair]]:
         if each.call.id or (needed and each.call.id is not None):
             groups[each.call.id].append(each)
     return groups
-
-
-def _taken(request: Request) -> set[str]:
-    paired = pair(request)
-    ids = {id_ for each in paired.pairs for id_ in each.ids} | {orphan.result.call_id for orphan in paired.orphans}
-    return {id_ for id_ in ids if id_}
 
 
 def _renumber(

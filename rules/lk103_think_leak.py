@@ -11,7 +11,7 @@ from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
 from wirelint.state.ledger import Ledger
 from wirelint.text import thinking
 from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags, request_holds
@@ -90,7 +90,7 @@ class ThinkLeak(Rule):
                         (shown.start, shown.end),
                         _message(part.text, shown),
                         fix=_fix(exchange, choice, shown, part, inside=ledger.begins_inside(exchange)),
-                        confidence=_confidence(part.text, shown),
+                        confidence="high" if _is_certain(part.text, shown) else "medium",
                         layer="gateway" if shown.native else "model",
                     )
 
@@ -184,27 +184,24 @@ def _is_wanted(request: Request, found: thinking.Thinking) -> bool:
     )
 
 
-def _confidence(text: str, found: thinking.Thinking) -> Confidence:
+def _is_certain(text: str, found: thinking.Thinking) -> bool:
     after_line_feed = found.evidence == "opened" and text[found.body[0] : found.body[0] + 1] == "\n"
     certain = found.evidence == "closed" or (found.evidence != "inner" and (found.whole or after_line_feed))
-    return "high" if found.native and certain else "medium"
+    return found.native and certain
 
 
 def _message(text: str, found: thinking.Thinking) -> str:
     thought = text[found.body[0] : found.body[1]].strip()
     shown = f": {excerpt(thought)!r}" if thought else ""
-    match found.evidence:
-        case "opened":
-            lack = "" if found.whole else ", never closed,"
-            what = f"reasoning in {found.tag}{lack}" if thought else f"an empty {found.tag}"
-            return f"{what} leaked into the text{shown}"
-        case "closed":
-            article = "an" if found.tag[0] in "aeiou" else "a"
-            return f"the text holds the end of {article} {found.tag} block whose beginning is missing{shown}"
-        case "inner":
-            return f"reasoning in {found.tag} leaked into the middle of the text{shown}"
-        case "residue":
-            return f"the text begins with reasoning, as the remains of {found.tag} show{shown}"
+    lack, article = "" if found.whole else ", never closed,", "an" if found.tag[:1] in "aeiou" else "a"
+    opened = f"reasoning in {found.tag}{lack}" if thought else f"an empty {found.tag}"
+    words = {
+        "opened": f"{opened} leaked into the text",
+        "closed": f"the text holds the end of {article} {found.tag} block whose beginning is missing",
+        "inner": f"reasoning in {found.tag} leaked into the middle of the text",
+        "residue": f"the text begins with reasoning, as the remains of {found.tag} show",
+    }
+    return f"{words[found.evidence]}{shown}"
 
 
 def _fix(exchange: Exchange, choice: Choice, found: thinking.Thinking, part: Text, *, inside: bool) -> Fix | None:
@@ -229,13 +226,10 @@ def _is_in_reach(found: thinking.Thinking, part: Text, model: str) -> bool:
     start, stop = found.body
     if not part.events or part.event_at(found.end - 1) == part.event_at(found.start):
         return True
-    match found.evidence:
-        case "opened" if found.start == thinking.beginning(part.text):
-            return True
-        case "opened" | "inner":
-            return found.end - found.start <= MOST_HELD
-        case "closed":
-            return start >= stop
-        case "residue":
-            awaited = thinking.residue_head(part.text, thinking.beginning(part.text), model) is True
-            return awaited and found.end - found.start <= MOST_HELD
+    first = thinking.beginning(part.text)
+    if found.evidence == "closed":
+        return start >= stop
+    if found.evidence == "opened" and found.start == first:
+        return True
+    awaited = found.evidence != "residue" or thinking.residue_head(part.text, first, model) is True
+    return awaited and found.end - found.start <= MOST_HELD

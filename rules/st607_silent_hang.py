@@ -67,8 +67,9 @@ class SilentHang(Rule):
         silence = end if answered is None else answered if begun is None else begun
         if silence is None or silence < limit or exchange.method != "POST":
             return
-        mcp = exchange.api == "mcp"
-        if mcp and (good or not (exchange.open or _needs_answer(exchange))):
+        mcp, parts = exchange.api == "mcp", exchange.asked
+        notes = [part for part in parts if isinstance(part, Rpc) and part.form == "notification"]
+        if mcp and (good or (not exchange.open and notes and len(notes) == len(parts))):
             return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
@@ -82,12 +83,6 @@ class SilentHang(Rule):
             confidence="medium" if unsure else None,
             layer="tool" if mcp else "model" if status is not None and not failed else None,
         )
-
-
-def _needs_answer(exchange: Exchange) -> bool:
-    """Return True if a POST may hold a request that needs an answer."""
-    parts = exchange.asked
-    return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
 
 
 def _answered(exchange: Exchange) -> float | None:

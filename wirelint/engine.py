@@ -321,15 +321,11 @@ class Engine:
                 for check in checks:
                     findings += check(exchange, ledger)
             except Exception as error:  # fail open: report the failure on the exchange, run the other rules
-                findings.append(self._failure(rule, error))
+                findings.append(internal(f"rule {rule.name}", error))
+                if self._report is not None and rule.name not in self._failed:
+                    self._report(rule.name, error)
+                self._failed.add(rule.name)
         return findings
-
-    def _failure(self, rule: Rule, error: Exception) -> Finding:
-        if rule.name not in self._failed:
-            self._failed.add(rule.name)
-            if self._report is not None:
-                self._report(rule.name, error)
-        return internal(f"rule {rule.name}", error)
 
 
 def _limit_notes(part: Part, tools: Sequence[Tool]) -> Iterator[str]:
@@ -394,8 +390,7 @@ def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
     reply has no body. Places outside of the parts come last.
     """
     body: object = exchange.request.body if exchange.request is not None else None
-    choices = exchange.reply.choices if exchange.reply is not None else ()
-    parts = [place for choice in choices for place in (*[part.pointer for part in choice.parts], choice.finish_pointer)]
+    parts = [place for one in exchange.choices for place in (*[part.pointer for part in one.parts], one.finish_pointer)]
     numbers = {place: number for number, place in reversed(list(enumerate(parts)))}
 
     def order(finding: Finding) -> tuple[object, ...]:

@@ -317,7 +317,18 @@ def part_of(start: Start, text: str, events: Offsets = NOWHERE, pieces: tuple[Pi
         case "refusal":
             return Refusal(text, start.pointer) if text else None
         case "tool_call":
-            return _call(start, text, events, pieces)
+            initial = Arguments.of(start.input) if start.input is not None else None
+            return ToolCall(
+                id=start.id,
+                name=start.name,
+                arguments=Arguments(text) if text or initial is None else initial,
+                pointer=start.pointer,
+                form="custom" if start.form == "custom" else "legacy" if start.form == "legacy" else "function",
+                start_input=initial if start.input not in ({}, "", []) else None,
+                deltas=text,
+                pieces=pieces,
+                events=events,
+            )
         case "hosted_call":
             return HostedCall(start.id, start.name, start.pointer)
         case "hosted_result":
@@ -332,18 +343,3 @@ def part_of(start: Start, text: str, events: Offsets = NOWHERE, pieces: tuple[Pi
         case "opaque":
             return Opaque(start.name or "", start.pointer)
     return None
-
-
-def _call(start: Start, text: str, events: Offsets, pieces: tuple[Piece, ...]) -> ToolCall:
-    initial = Arguments.of(start.input) if start.input is not None else None
-    return ToolCall(
-        id=start.id,
-        name=start.name,
-        arguments=Arguments(text) if text or initial is None else initial,
-        pointer=start.pointer,
-        form="custom" if start.form == "custom" else "legacy" if start.form == "legacy" else "function",
-        start_input=initial if initial is not None and start.input not in ({}, "", []) else None,
-        deltas=text,
-        pieces=pieces,
-        events=events,
-    )

@@ -132,15 +132,11 @@ class Proxy:
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
         """Return the exchanges, once none is pending or `timeout` seconds have passed."""
         self._process.settle(timeout)
-        return [line for line in self._process.lines()[self._before :] if _started(line) >= self._began]
+        lines = [(line, mapping(line.get("timing")).get("started")) for line in self._process.lines()[self._before :]]
+        return [line for line, at in lines if not isinstance(at, (int, float)) or at >= self._began]
 
     def stop(self) -> None:
         self._process.stop()
-
-
-def _started(line: Mapping[str, Json]) -> float:
-    started = mapping(line.get("timing")).get("started")
-    return float(started) if isinstance(started, (int, float)) else float("inf")
 
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
