@@ -8,7 +8,7 @@ from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
 from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
 from wirelint.model import Exchange, ToolCall
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt, fix_of
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 _SHAPES = {
@@ -69,7 +69,7 @@ class ConcatenatedJson(Rule):
             if (found := concatenated(call)) is not None:
                 where = call.event_at(0 if found.start else found.offset)
                 message = f"{names[call.pointer]}: {_evidence(call, found)}"
-                fix = fix_of(separate_values(call, exchange.request)) if has_ended(exchange, choice, call) else None
+                fix = separate_values(call, exchange.request) if has_ended(exchange, choice, call) else None
                 yield self.finding("response", message, call, event=where, fix=fix)
         for fault in exchange.reply.faults:
             place, _, given = fault.detail.partition(" ")

@@ -9,7 +9,7 @@ from wirelint.events import StreamViolation
 from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
 from wirelint.fixes.call_index import CallShapes
 from wirelint.model import Choice, Exchange, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, fix_of
+from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 
 _MISSHAPEN = {
@@ -101,7 +101,7 @@ class InvalidJsonArguments(Rule):
         if found is None:
             if call.start_input is not None and traits(exchange.api).has_only_strings and concatenated(call) is None:
                 message = f"{name}: the arguments are JSON itself where the API has JSON as text"
-                fix = fix_of(write_as_text(call))
+                fix = write_as_text(call)
                 yield self.finding("response", message, call, layer="gateway", severity="warning", fix=fix)
             return
         if REDACTED in call.arguments.text:
@@ -117,5 +117,5 @@ class InvalidJsonArguments(Rule):
             event=call.event_at(size - 1) if found.cut and size else None,
             layer=found.layer,
             severity="info" if found.harmless else None,
-            fix=fix_of(repair_flaw(call, found, tool)),
+            fix=repair_flaw(call, found, tool),
         )

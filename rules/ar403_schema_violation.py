@@ -8,7 +8,7 @@ from wirelint.arguments.schemas import validator
 from wirelint.fixes.arguments import CoerceTypes
 from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Request, Tool
-from wirelint.rule import REDACTED, Finding, RewriteContext, Rewriter, Rule, fix_of
+from wirelint.rule import REDACTED, Finding, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pointers import at
 
@@ -63,7 +63,7 @@ class SchemaViolation(Rule):
             shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
             more = f"; and {len(violations) - _SHOWN} more" if len(violations) > _SHOWN else ""
             message = f"{tool.name}: {'; '.join(shown)}{more}{', though strict output was asked for' if strict else ''}"
-            fix = fix_of(coerce_types(call, tool, schema))
+            fix = coerce_types(call, tool, schema)
             yield self.finding("response", message, call, layer="gateway" if strict else None, fix=fix)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:

@@ -10,7 +10,7 @@ from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, HeadChange
 from wirelint.fixes.tokens import TokenStripper, named, named_edges
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, fix_of
+from wirelint.rule import REDACTED, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.text.framing import Framer, remedy
@@ -143,7 +143,7 @@ class ControlTokenLeak(Rule):
         if found.markup.startswith("<|"):
             return  # a control token
         message = f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}"
-        yield self.finding("response", message, call, fix=fix_of(unmarked(call, found, tool)))
+        yield self.finding("response", message, call, fix=unmarked(call, found, tool))
 
     def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         text = call.arguments.text
@@ -161,7 +161,7 @@ class ControlTokenLeak(Rule):
             where = f"the value of {path}" if path else f"the arguments of {call.name}"
             message, layer = f"{token.token} ends {where}: {excerpt(value[-60:])!r}", _blame(token, exchange.model)
             found = polluted(call.arguments.mapping, tool, request) if REDACTED not in text else None
-            fix = fix_of(unmarked(call, found, tool)) if found is not None else None
+            fix = unmarked(call, found, tool) if found is not None else None
             yield self.finding("response", message, call, confidence="medium", layer=layer, fix=fix)
             return
 

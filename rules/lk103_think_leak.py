@@ -11,7 +11,7 @@ from wirelint.fixes.arguments import StripThoughts, unthought
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.lexicon import Phrases
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt, fix_of
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import thinking
 from wirelint.text.asking import asks_about_thinking_tags, instructions_hold, prompts_for_thinking_tags, request_holds
@@ -82,7 +82,7 @@ class ThinkLeak(Rule):
                     for path, value, found in itertools.islice(_leaks(request, part), 1):
                         where = f"{f'the value of {path}' if path else 'the arguments'} of {part.name}"
                         message = f"reasoning ({found.tag}) leaked into {where}: {excerpt(value)!r}"
-                        fix = fix_of(_without_thoughts(request, part))
+                        fix = _without_thoughts(request, part)
                         yield self.finding("response", message, part, confidence="medium", fix=fix)
                 elif isinstance(part, Text) and (shown := _find(exchange, request, part, has_reasoning)) is not None:
                     yield self.text_finding(

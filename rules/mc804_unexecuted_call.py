@@ -25,7 +25,8 @@ class UnexecutedCall(Rule):
 
     ## False positives
     Silent on servers outside this wire or with unread traffic, on tools of an equal name with other parameters, on
-    calls of earlier turns, on results that report a failure, and where a call with other arguments may be this one.
+    calls of earlier turns, on results that report a failure, a refusal or a cancellation, and where a call with other
+    arguments may be this one.
 
     ## Fix safety
     Reported only.

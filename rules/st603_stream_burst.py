@@ -51,9 +51,9 @@ class StreamBurst(Rule):
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
         limit = self.limits.burst * 1000
-        if exchange.open or reply is None or not exchange.ok or arrivals.answered is None or arrivals.times[-1] < limit:
+        if exchange.open or not arrivals or max(arrivals.times) < limit or arrivals.answered is None:
             return
-        if not (arrivals.framed and reply.streamed and reply.finished):
+        if reply is None or not exchange.ok or not (arrivals.framed and reply.streamed and reply.finished):
             return
         begun, last, events, size = _extent(reply)
         # An empty first block is not an answer yet.

@@ -116,8 +116,8 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
     if usage_report(exchange.url) != "asked":
         return False
     # Azure refuses the option together with pictures or its own data sources.
-    refused = request.body.get("data_sources") or any(isinstance(part, Opaque) for part in request.parts)
-    if refused and "azure.com" in exchange.url:
+    azure = "azure.com" in exchange.url
+    if azure and (request.body.get("data_sources") or any(isinstance(part, Opaque) for part in request.parts)):
         return False
     begun = exchange.reply is not None or exchange.status is not None or exchange.end != "unknown"
     return not begun or _ended_without(exchange)

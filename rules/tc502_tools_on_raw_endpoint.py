@@ -145,6 +145,9 @@ def _lost(messages: Json) -> Iterator[tuple[str, str]]:
 
 _NOT = _PHRASES.text("not")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)
+_ONE_TOOL = re.compile(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b")
+_BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|[_.:/-]+")
+_VERBS = frozenset(_PHRASES.words("verbs"))
 _EMPTY = frozenset(_PHRASES.words("empty"))
 _TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
 _FINDS: frozenset[Kind] = frozenset({"search", "read"})
@@ -176,7 +179,9 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[tuple[str
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(words for name, words in match.groupdict().items() if name != "tools" and words))
-        if (not about and _is_any(match)) or _names(about or _about(asked), tools, purpose=True):
+        # "any tools" and "no functions" are all tools, "a tool for that" is one.
+        means_any = not about and not _ONE_TOOL.search(" ".join(match[0].lower().split()))
+        if means_any or _names(about or _about(asked), tools, purpose=True):
             yield match[0].strip(), match.start(), True
     foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
@@ -216,12 +221,6 @@ def _about(text: str) -> frozenset[str]:
     return words_of(" ".join(word for word in _PHRASES["word"].findall(text.lower()) if word not in _EMPTY))
 
 
-def _is_any(match: re.Match[str]) -> bool:
-    """Return True if a denial is about all tools: "any tools", "no functions", and not "a tool for that"."""
-    plain = " ".join(match[0].lower().split())
-    return not re.search(r"\b(?:an?|the|this|that) (?:\w+ )?(?:tool|function|plugin)\b|\bfor (?:that|this|it)\b", plain)
-
-
 def _names(about: frozenset[str], tools: Sequence[Tool], *, purpose: bool = False) -> bool:
     """Return True if words name a declared tool: by a shared topic, or by a word of its name but common verbs.
 
@@ -229,14 +228,11 @@ def _names(about: frozenset[str], tools: Sequence[Tool], *, purpose: bool = Fals
     """
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
     for tool in tools if about else ():
-        name = _spelled(tool.name)
+        name = _BETWEEN.sub(" ", tool.name)
         words = _about(f"{name} {tool.description[:400]}") if purpose else _about(name) - _VERBS
         if about & words or topics & topics_of(name):
             return True
     return False
-
-
-_VERBS = frozenset(_PHRASES.words("verbs"))
 
 
 def _plain(word: str) -> str:
@@ -250,7 +246,3 @@ _STEMS = {
     if len(_plain(word)) >= 5 and " " not in word
 }
 """Verbs of orders without their endings, which are beginnings of their other forms."""
-
-
-def _spelled(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_.:/-]+", " ", name)

@@ -58,11 +58,6 @@ class Fix:
     title: str
 
 
-def fix_of(change: Change | None) -> Fix | None:
-    """Return the fix that makes a change of arguments; None without one."""
-    return Fix(change.safety, change.title) if change is not None else None
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault, with its place and evidence.
@@ -108,9 +103,9 @@ class Limits:
 
 
 class Details(TypedDict, total=False):
-    """Optional details of a finding."""
+    """Optional details of a finding. A change of arguments stands for the fix that makes it."""
 
-    fix: Fix | None
+    fix: Fix | Change | None
     severity: Severity | None
     confidence: Confidence | None
     layer: Layer | None
@@ -302,6 +297,7 @@ class Rule:
         reason. `event` replaces that event.
         """
         place: str | None
+        fix = more.get("fix")
         if isinstance(pointer, Choice):
             place, begun = pointer.finish_pointer, pointer.finish_event
         else:
@@ -316,7 +312,7 @@ class Rule:
             message=one_line(message),
             pointer=place,
             event=begun if event is None else event,
-            fix=more.get("fix"),
+            fix=Fix(fix.safety, fix.title) if fix is not None else None,
             span=span,
         )
 

@@ -63,7 +63,7 @@ class Layer:
 
     def check(self, registry: Registry) -> None:
         """Raise RuleError, beginning with the key, if a selector matches no rule."""
-        named = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _SELECTING}
+        named = {name: getattr(self, name) for name in _SELECTING}
         named["severity"] = tuple(selector for selector, _ in self.severity)
         for name, selectors in named.items():
             for selector in selectors or ():
@@ -84,9 +84,8 @@ class Layer:
 
     def grade(self, rule: Rule) -> Grade | None:
         """Return the severity that this layer gives to a rule: that of the longest selector."""
-        ranked = [(rank(rule, (selector,)), grade) for selector, grade in self.severity]
-        best = max((place for place, _ in ranked), default=0)
-        return next((grade for place, grade in ranked if place == best), None) if best else None
+        selector, grade = max(self.severity, key=lambda one: rank(rule, one[:1]), default=("", None))
+        return grade if rank(rule, (selector,)) else None
 
 
 def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:

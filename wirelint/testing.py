@@ -175,16 +175,11 @@ def _checked(subject: Subject, rules: settings.Scopes) -> Sequence[Checked]:
 def _items(subject: Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]) -> Iterator[
     Record | Problem
 ]:  # fmt: skip
-    match subject:
-        case str() | Path():
-            yield from read([subject])
-        case Record():
-            yield subject
-        case Mapping():
-            yield _record(subject, 1)
-        case _:
-            for number, one in enumerate(subject, 1):
-                yield one if isinstance(one, Record) else _record(one, number)
+    if isinstance(subject, str | Path):
+        yield from read([subject])
+        return
+    for number, one in enumerate([subject] if isinstance(subject, Record | Mapping) else subject, 1):
+        yield one if isinstance(one, Record) else _record(one, number)
 
 
 def _record(value: Mapping[str, Json], number: int) -> Record:
