@@ -75,8 +75,8 @@ class ConcatenatedJson(Rule):
             place, _, given = fault.detail.partition(" ")
             if fault.kind == "repeated-start" and place in names:  # only in OpenAI's Responses
                 said = f"the item is added with the arguments {excerpt(given, 60)}, and the deltas repeat them"
-                fix = Fix("safe", "add the item with empty arguments")
-                yield self.finding("response", f"{names[place]}: {said}", place, event=fault.event, fix=fix)
+                empty = Fix("safe", "add the item with empty arguments")
+                yield self.finding("response", f"{names[place]}: {said}", place, event=fault.event, fix=empty)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         separate = SeparateValues(self, context)
