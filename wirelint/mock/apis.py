@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import resources
 from itertools import count, takewhile, zip_longest
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -54,7 +55,7 @@ class RequestError(ValueError):
     """A request that the vendor would answer with status 400; the message has the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One request and the context of its answer. `number` counts the server's requests from 1."""
 
@@ -64,13 +65,32 @@ class Turn:
     number: int
     options: Options
     rng: random.Random
-    scripted: Reply | None = None
-    """The reply of a scenario file."""
+    replies: tuple[Reply, ...] = ()
+    """The choices of the answer, as far as they are planned."""
 
     @property
-    def created(self) -> int:
-        """Unix time of the answer: made up, one second per request, so that equal seeds give equal bytes."""
-        return 1_760_000_000 + self.number
+    def reply(self) -> Reply:
+        """The only choice of an API that has one."""
+        return self.replies[0]
+
+    @cached_property
+    def values(self) -> dict[str, Json]:
+        """The values of templates that do not depend on the API.
+
+        The time is made up, one second per request, so that equal seeds give equal bytes.
+        """
+        created, prompt = 1_760_000_000 + self.number, self.ask.prompt_tokens
+        completion = sum(reply.tokens for reply in self.replies)
+        return {
+            "model": self.model,
+            "created": created,
+            "time": datetime.fromtimestamp(created, UTC).isoformat().replace("+00:00", "Z"),
+            "prompt": prompt,
+            "completion": completion,
+            "total": prompt + completion,
+            "reasoning": sum(len(split_pieces(reply.reasoning)) for reply in self.replies),
+            "finish": self.api.finish.get(self.reply.finish),
+        }
 
     @property
     def topic(self) -> Topic:
@@ -142,10 +162,10 @@ class Api(ABC):
         )
 
     @abstractmethod
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json: ...
+    def make_body(self, turn: Turn) -> Json: ...
 
     @abstractmethod
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]: ...
+    def make_events(self, turn: Turn) -> list[Event]: ...
 
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
         """Make a call id of the API's form, by default of the native one of the model's family. An API without ids on the
@@ -175,19 +195,23 @@ class Api(ABC):
 
     def end_stream(self) -> list[Event]:
         """Return `data: [DONE]` for an API that ends its streams, errors included, in this way."""
-        return [Event("done", "[DONE]")] if self._row.get("done") else []
+        return [_DONE] if self._row.get("done") else []
 
-    def fill(self, template: str, values: Mapping[str, Json]) -> dict[str, Json]:
-        """Return a copy of a template with its values."""
-        return mapping(_fill(self.templates[template], values))
+    def fill(self, template: str, turn: Turn | None = None, **values: Json) -> dict[str, Json]:
+        """Return a copy of a template with its values, and those of the turn."""
+        return mapping(_fill(self.templates[template], {**turn.values, **values} if turn is not None else values))
 
-    def mint(self, turn: Turn, template: str = "id") -> str:
-        return mint_id(turn.rng, self.templates[template])
+    def mint(self, turn: Turn) -> str:
+        """Make the id of an answer."""
+        return mint_id(turn.rng, self.templates["id"])
 
     def _error_kind(self, status: int) -> tuple[str, Json]:
         kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
         words = (str(status), f"{status // 100}xx", "other")
         return next((kinds[word] for word in words if word in kinds), ("", None))
+
+
+_DONE = Event("done", "[DONE]")
 
 
 @dataclass(slots=True)
@@ -222,13 +246,6 @@ def _fill(template: Json, values: Mapping[str, Json]) -> Json:
     return with_strings(template, lambda text: values[text[1:]] if text.startswith("$") else text)
 
 
-def _usage_of(replies: tuple[Reply, ...], turn: Turn) -> dict[str, Json]:
-    completion = sum(reply.tokens for reply in replies)
-    reasoning = sum(len(split_pieces(reply.reasoning)) for reply in replies)
-    total = turn.ask.prompt_tokens + completion
-    return {"prompt": turn.ask.prompt_tokens, "completion": completion, "total": total, "reasoning": reasoning}
-
-
 def estimate_tokens(value: Json) -> int:
     """Return a plausible count of the tokens of a request."""
     return max(len(dump_json(value)) // 4, 1)
@@ -242,10 +259,6 @@ def objects_in(value: Json) -> list[dict[str, Json]]:
 # --- OpenAI and alike -----------------------------------------------------------------------------------------------
 
 
-def _head(turn: Turn, id_: str) -> dict[str, Json]:
-    return {"id": id_, "created": turn.created, "model": turn.model}
-
-
 def _write_call(call: Call) -> dict[str, Json]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
 
@@ -257,16 +270,15 @@ class OpenAIChat(Api):
     https://platform.openai.com/docs/api-reference/chat/streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        head = _head(turn, self.mint(turn))
+    def make_body(self, turn: Turn) -> Json:
         choices: list[Json] = [
-            self.fill("choice", {"index": at, "message": self._message(reply), "finish": self._finish(reply, turn)})
-            for at, reply in enumerate(replies)
+            self.fill("choice", index=at, message=self._message(reply), finish=self._finish(reply, turn))
+            for at, reply in enumerate(turn.replies)
         ]
-        return self.fill("body", {**head, "choices": choices, "usage": self.fill("usage", _usage_of(replies, turn))})
+        return self.fill("body", turn, id=self.mint(turn), choices=choices, usage=self.fill("usage", turn))
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        head = self.fill("chunk", _head(turn, self.mint(turn)))
+    def make_events(self, turn: Turn) -> list[Event]:
+        head = self.fill("chunk", turn, id=self.mint(turn))
 
         def chunk(tag: Tag, choices: list[Json], usage: Json = None) -> Event:
             value = {**head, "choices": choices, **({"usage": usage} if turn.ask.usage else {})}
@@ -276,11 +288,11 @@ class OpenAIChat(Api):
 
         events = [Event("open", dump_json(self.templates["azure"]))] if turn.options.azure else []
         # The choices of one answer take turns, as with the vendor.
-        per_choice = (self._deltas(at, reply, turn) for at, reply in enumerate(replies))
+        per_choice = (self._deltas(at, reply, turn) for at, reply in enumerate(turn.replies))
         for row in zip_longest(*per_choice):
             events += [chunk(tag, [choice]) for tag, choice in filter(None, row)]
         if turn.ask.usage:
-            events.append(chunk("usage", [], self.fill("usage", _usage_of(replies, turn))))
+            events.append(chunk("usage", [], self.fill("usage", turn)))
         return [*events, *self.end_stream()]
 
     def _finish(self, reply: Reply, turn: Turn) -> str:
@@ -306,10 +318,10 @@ class OpenAIChat(Api):
         deltas += [{"refusal": piece} for piece in split_pieces(reply.refusal)]
         for position, call in enumerate(reply.calls):
             deltas += [{"tool_calls": [delta]} for delta in _write_call_deltas(position, call)]
-        yield "open", self.fill("delta", {"index": index, "delta": opening, "finish": None})
+        yield "open", self.fill("delta", index=index, delta=opening, finish=None)
         for delta in deltas:
-            yield "delta", self.fill("delta", {"index": index, "delta": delta, "finish": None})
-        yield "finish", self.fill("delta", {"index": index, "delta": {}, "finish": self._finish(reply, turn)})
+            yield "delta", self.fill("delta", index=index, delta=delta, finish=None)
+        yield "finish", self.fill("delta", index=index, delta={}, finish=self._finish(reply, turn))
 
 
 def _write_call_deltas(position: int, call: Call) -> Iterator[Json]:
@@ -334,31 +346,30 @@ class Mistral(OpenAIChat):
         model = text_of(body.get("model")) or text_of(body.get("agent_id"))
         return super().read_request({**body, "model": model}, target)
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        head = self.fill("chunk", _head(turn, self.mint(turn)))
-        events: list[Event] = []
+    def make_events(self, turn: Turn) -> list[Event]:
+        head, events = self.fill("chunk", turn, id=self.mint(turn)), list[Event]()
 
         def add(tag: Tag, index: int, delta: Json, finish: str | None = None) -> None:
             choice: Json = {"index": index, "delta": delta, "finish_reason": finish}
-            usage: dict[str, Json] = {"usage": self.fill("usage", _usage_of(replies, turn))} if finish else {}
+            usage: dict[str, Json] = {"usage": self.fill("usage", turn)} if finish else {}
             events.append(Event(tag, dump_json(head | {"choices": [choice]} | usage)))
 
-        for index, reply in enumerate(replies):
+        for index, reply in enumerate(turn.replies):
             add("open", index, {"role": "assistant", "content": ""})
             for piece in split_pieces(reply.reasoning):
-                add("delta", index, {"content": [self.fill("thinking", {"text": piece})]})
+                add("delta", index, {"content": [self.fill("thinking", text=piece)]})
             for piece in split_pieces(reply.shown):
                 add("delta", index, {"content": piece})
             if reply.calls:
                 calls: list[Json] = [_write_call(call) | {"index": at} for at, call in enumerate(reply.calls)]
                 add("delta", index, {"content": "", "tool_calls": calls})
             add("finish", index, {"content": ""}, self.finish[reply.finish])
-        return [*events, Event("done", "[DONE]")]
+        return [*events, _DONE]
 
     def _message(self, reply: Reply) -> Json:
         content: Json = reply.shown
         if reply.reasoning:
-            content = [self.fill("thinking", {"text": reply.reasoning}), {"type": "text", "text": reply.shown}]
+            content = [self.fill("thinking", text=reply.reasoning), {"type": "text", "text": reply.shown}]
         calls: list[Json] = [_write_call(call) for call in reply.calls]
         return {"role": "assistant", "content": content, "tool_calls": calls or None}
 
@@ -369,11 +380,14 @@ class OpenAIResponses(Api):
     https://platform.openai.com/docs/api-reference/responses-streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        return self._response(replies[0], turn)
+    def make_body(self, turn: Turn) -> dict[str, Json]:
+        is_cut, items = turn.reply.finish == "length", self._items(turn.reply, turn)
+        details: Json = {"reason": "max_output_tokens"} if is_cut else None
+        facts: dict[str, Json] = {"status": "incomplete" if is_cut else "completed", "details": details}
+        return self.fill("body", turn, id=self.mint(turn), **facts, output=[*items])
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        response = self._response(replies[0], turn)
+    def make_events(self, turn: Turn) -> list[Event]:
+        response = self.make_body(turn)
         begun = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
         numbers = count()
         writer = _EventWriter(lambda name, value: dump_json({"type": name, "sequence_number": next(numbers), **value}))
@@ -384,25 +398,17 @@ class OpenAIResponses(Api):
         writer.add("done", f"response.{response['status']}", {"response": response})
         return writer.events
 
-    def _response(self, reply: Reply, turn: Turn) -> dict[str, Json]:
-        cut = reply.finish == "length"
-        values: dict[str, Json] = _head(turn, mint_id(turn.rng, "resp_{hex 48}")) | _usage_of((reply,), turn)
-        values["status"] = "incomplete" if cut else "completed"
-        values["details"] = {"reason": "max_output_tokens"} if cut else None
-        return self.fill("body", {**values, "output": list(self._items(reply, turn))})
-
     def _items(self, reply: Reply, turn: Turn) -> Iterator[Json]:
         def mint(prefix: str) -> str:
             return mint_id(turn.rng, f"{prefix}_{{hex 48}}")
 
         if reply.reasoning:
-            yield self.fill("reasoning", {"id": mint("rs"), "text": reply.reasoning})
+            yield self.fill("reasoning", id=mint("rs"), text=reply.reasoning)
         if reply.shown or not reply.calls:
-            part = self.fill("refusal" if reply.refusal else "text", {"text": reply.refusal or reply.text})
-            yield self.fill("message", {"id": mint("msg"), "part": part})
+            part = self.fill("refusal" if reply.refusal else "text", text=reply.refusal or reply.text)
+            yield self.fill("message", id=mint("msg"), part=part)
         for call in reply.calls:
-            named: dict[str, Json] = {"call_id": call.id, "name": call.name, "arguments": call.text}
-            yield self.fill("function_call", {"id": mint("fc"), **named})
+            yield self.fill("function_call", id=mint("fc"), call_id=call.id, name=call.name, arguments=call.text)
 
     def _add_item(self, writer: _EventWriter, index: int, item: dict[str, Json]) -> None:
         at: dict[str, Json] = {"output_index": index}
@@ -448,26 +454,27 @@ class OpenAICompletions(Api):
         last = rest.partition("<|im_end|>")[0] if marked else ask.user_text.strip().rpartition("\n")[2]
         return replace(ask, user_text=last)
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        choices = [self._choice(at, _write_text(reply), self.finish[reply.finish]) for at, reply in enumerate(replies)]
-        head = self.fill("head", _head(turn, self.mint(turn)))
-        return head | {"choices": choices, "usage": self.fill("usage", _usage_of(replies, turn))}
+    def make_body(self, turn: Turn) -> Json:
+        choices: list[Json] = [
+            self.fill("choice", index=at, text=_write_text(reply), finish=self.finish[reply.finish])
+            for at, reply in enumerate(turn.replies)
+        ]
+        head = self.fill("head", turn, id=self.mint(turn))
+        return head | {"choices": choices, "usage": self.fill("usage", turn)}
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        head = self.fill("head", _head(turn, self.mint(turn)))
-        events: list[Event] = []
-        for at, reply in enumerate(replies):
-            choices = [self._choice(at, piece) for piece in split_pieces(_write_text(reply))]
-            events += [Event("delta", dump_json(head | {"choices": [choice]})) for choice in choices]
-            end = self._choice(at, "", self.finish[reply.finish])
-            events.append(Event("finish", dump_json(head | {"choices": [end]})))
+    def make_events(self, turn: Turn) -> list[Event]:
+        head, events = self.fill("head", turn, id=self.mint(turn)), list[Event]()
+
+        def add(tag: Tag, choices: list[Json], **more: Json) -> None:
+            events.append(Event(tag, dump_json({**head, "choices": choices, **more})))
+
+        for at, reply in enumerate(turn.replies):
+            for piece in split_pieces(_write_text(reply)):
+                add("delta", [self.fill("choice", index=at, text=piece, finish=None)])
+            add("finish", [self.fill("choice", index=at, text="", finish=self.finish[reply.finish])])
         if turn.ask.usage:
-            usage = self.fill("usage", _usage_of(replies, turn))
-            events.append(Event("usage", dump_json(head | {"choices": [], "usage": usage})))
+            add("usage", [], usage=self.fill("usage", turn))
         return [*events, *self.end_stream()]
-
-    def _choice(self, index: int, text: str, finish: str | None = None) -> Json:
-        return self.fill("choice", {"text": text, "index": index, "finish": finish})
 
 
 def _write_text(reply: Reply) -> str:
@@ -476,18 +483,16 @@ def _write_text(reply: Reply) -> str:
 
 
 class DeepInfra(OpenAICompletions):
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        id_ = mint_id(turn.rng, "{alnum 22}")
-        return self.fill("body", {"id": id_, "text": _write_text(replies[0]), **_usage_of(replies, turn)})
+    def make_body(self, turn: Turn) -> Json:
+        return self.fill("body", turn, id=self.mint(turn), text=_write_text(turn.reply))
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        text = _write_text(replies[0])
+    def make_events(self, turn: Turn) -> list[Event]:
+        text = _write_text(turn.reply)
         pieces = split_pieces(text)
-        tokens = [self.fill("token", {"number": at, "text": one, "all": None}) for at, one in enumerate(pieces)]
-        last = self.fill("token", {"number": len(pieces), "text": "", "all": text})
-        last |= {"num_output_tokens": replies[0].tokens, "num_input_tokens": turn.ask.prompt_tokens}
-        events = [Event("delta", dump_json(token)) for token in tokens]
-        return [*events, Event("finish", dump_json(last)), Event("done", "[DONE]")]
+        tokens = [self.fill("token", number=at, text=one, all=None) for at, one in enumerate(pieces)]
+        last = self.fill("token", number=len(pieces), text="", all=text)
+        last |= {"num_output_tokens": turn.reply.tokens, "num_input_tokens": turn.ask.prompt_tokens}
+        return [*(Event("delta", dump_json(token)) for token in tokens), Event("finish", dump_json(last)), _DONE]
 
 
 # --- content blocks: Anthropic, Bedrock, Cohere ---------------------------------------------------------------------
@@ -505,17 +510,18 @@ class Anthropic(Api):
 
     ping = _PING.encode()
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        content = [block.whole for block in self._blocks(replies[0], turn.rng)]
-        return self._message(turn, replies[0].tokens, content, self.finish[replies[0].finish])
+    def make_body(self, turn: Turn) -> Json:
+        content: list[Json] = [block.whole for block in self._blocks(turn.reply, turn.rng)]
+        return self.fill("message", turn, id=self.mint(turn), content=content)
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+    def make_events(self, turn: Turn) -> list[Event]:
         """Make the events; a ping follows the first start. JSON is padded against traffic analysis."""
-        reply, rng = replies[0], turn.rng
+        reply, rng = turn.reply, turn.rng
         writer = _EventWriter(
             lambda name, value: f"{dump_json({'type': name, **value})[:-1]}{' ' * rng.randrange(12)}}}"
         )
-        writer.add("open", "message_start", {"message": self._message(turn, 1, [], None)})
+        message = self.fill("message", turn, id=self.mint(turn), completion=1, content=[], finish=None)
+        writer.add("open", "message_start", {"message": message})
         names = ("content_block_start", "content_block_delta", "content_block_stop")
         blocks = self._blocks(reply, rng)
         first = len(blocks) - len(reply.calls)
@@ -523,8 +529,7 @@ class Anthropic(Api):
             fault = reply.calls[index - first].place if index >= first else "own"
             place: dict[str, Json] = {"index": first if fault == "first" else index}
             writer.add_block(names, {} if fault == "none" else place, block)
-        end: dict[str, Json] = {"finish": self.finish[reply.finish], "completion": reply.tokens}
-        writer.add("finish", "message_delta", self.fill("end", end))
+        writer.add("finish", "message_delta", self.fill("end", turn))
         writer.add("done", "message_stop", {})
         start = next((at for at, event in enumerate(writer.events, 1) if event.tag == "start"), None)
         if start is not None:
@@ -553,11 +558,6 @@ class Anthropic(Api):
             blocks.append(_Block(whole, [{"content_block": one} for one in starts], deltas))
         return blocks
 
-    def _message(self, turn: Turn, tokens: int, content: list[Json], finish: str | None) -> Json:
-        values: dict[str, Json] = {"id": mint_id(turn.rng, "msg_01{alnum 22}"), "model": turn.model}
-        values |= {"content": content, "finish": finish, **_usage_of((), turn), "completion": tokens}
-        return self.fill("message", values)
-
 
 class BedrockAnthropic(Anthropic):
     """Anthropic's events, base64 in JSON in messages of an AWS event stream.
@@ -566,10 +566,10 @@ class BedrockAnthropic(Anthropic):
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+    def make_events(self, turn: Turn) -> list[Event]:
         return [
             Event(event.tag, dump_json({"bytes": base64.b64encode(event.data.encode()).decode()}), "chunk")
-            for event in super().make_events(replies, turn)
+            for event in super().make_events(turn)
         ]
 
     def make_error_events(self, status: int, message: str) -> list[Event]:
@@ -588,20 +588,18 @@ class Bedrock(Api):
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        content: Json = [block.whole for block in self._blocks(replies[0])]
-        values: dict[str, Json] = {"content": content, "finish": self.finish[replies[0].finish]}
-        return self.fill("body", values | _usage_of(replies, turn))
+    def make_body(self, turn: Turn) -> Json:
+        return self.fill("body", turn, content=[block.whole for block in self._blocks(turn.reply)])
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
+    def make_events(self, turn: Turn) -> list[Event]:
         rng = turn.rng
         writer = _EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
         writer.add("open", "messageStart", {"role": "assistant"})
         names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
-        for index, block in enumerate(self._blocks(replies[0])):
+        for index, block in enumerate(self._blocks(turn.reply)):
             writer.add_block(names, {"contentBlockIndex": index}, block)
-        writer.add("finish", "messageStop", {"stopReason": self.finish[replies[0].finish]})
-        writer.add("done", "metadata", self.fill("end", _usage_of(replies, turn)))
+        writer.add("finish", "messageStop", {"stopReason": self.finish[turn.reply.finish]})
+        writer.add("done", "metadata", self.fill("end", turn))
         return writer.events
 
     def _blocks(self, reply: Reply) -> Iterator[_Block]:
@@ -624,8 +622,8 @@ class Cohere(Api):
     https://docs.cohere.com/v2/docs/streaming
     """
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        reply = replies[0]
+    def make_body(self, turn: Turn) -> Json:
+        reply = turn.reply
         message: dict[str, Json] = {"role": "assistant"}
         if reply.calls:
             message["tool_plan"] = reply.reasoning
@@ -637,13 +635,12 @@ class Cohere(Api):
             content.append({"type": "text", "text": reply.shown})
         if content or not reply.calls:
             message["content"] = content
-        head: dict[str, Json] = {"id": self.mint(turn), "message": message}
-        return head | self._end(replies, turn)
+        return {"id": self.mint(turn), "message": message, **self.fill("end", turn)}
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        reply = replies[0]
+    def make_events(self, turn: Turn) -> list[Event]:
+        reply = turn.reply
         writer = _EventWriter()
-        writer.add("open", "message-start", {"id": self.mint(turn), "delta": self.fill("start", {})})
+        writer.add("open", "message-start", {"id": self.mint(turn), "delta": self.fill("start")})
         if reply.calls:
             for piece in split_pieces(reply.reasoning):
                 writer.add("delta", "tool-plan-delta", {"delta": {"message": {"tool_plan": piece}}})
@@ -658,11 +655,8 @@ class Cohere(Api):
             deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
             names = ("tool-call-start", "tool-call-delta", "tool-call-end")
             writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
-        writer.add("finish", "message-end", {"delta": self._end(replies, turn)})
-        return [*writer.events, Event("done", "[DONE]")]
-
-    def _end(self, replies: tuple[Reply, ...], turn: Turn) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[replies[0].finish], **_usage_of(replies, turn)})
+        writer.add("finish", "message-end", {"delta": self.fill("end", turn)})
+        return [*writer.events, _DONE]
 
 
 # --- calls that come whole: Gemini, Ollama --------------------------------------------------------------------------
@@ -679,47 +673,37 @@ class Gemini(Api):
         framed: Framing = "events" if parse_qs(query).get("alt") == ["sse"] else "array"
         return replace(super().read_request(body, target), framing=framed)
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        reply = replies[0]
-        parts: list[Json] = [{"text": reply.reasoning, "thought": True}] if reply.reasoning else []
-        if reply.shown or not reply.calls:
-            parts.append({"text": reply.shown})
-        return self._reply([*parts, *_write_function_calls(reply, turn)], reply, turn, self._head(turn), ends=True)
+    def make_body(self, turn: Turn) -> Json:
+        parts = self._parts(turn, lambda text: [text] if text else [])
+        if not (turn.reply.shown or turn.reply.calls):
+            parts.append({"text": ""})
+        return self._reply(parts, turn, self.mint(turn), ends=True)
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        reply, head = replies[0], self._head(turn)
+    def make_events(self, turn: Turn) -> list[Event]:
+        id_ = self.mint(turn)
+        deltas = [self._reply([part], turn, id_) for part in self._parts(turn, split_pieces)]
+        end = self._reply([{"text": ""}], turn, id_, ends=True)
+        return [*(Event("delta", dump_json(delta)) for delta in deltas), Event("finish", dump_json(end))]
 
-        def event(tag: Tag, part: Json) -> Event:
-            return Event(tag, dump_json(self._reply([part], reply, turn, head, ends=tag == "finish")))
+    def _parts(self, turn: Turn, split: Callable[[str], list[str]]) -> list[Json]:
+        """Return the parts of a reply. The first call carries the signature of the thought before it."""
+        reply = turn.reply
+        parts: list[Json] = [{"text": piece, "thought": True} for piece in split(reply.reasoning)]
+        parts += [{"text": piece} for piece in split(reply.shown)]
+        calls: list[dict[str, Json]] = [{"functionCall": {"name": one.name, "args": one.value}} for one in reply.calls]
+        for first in calls[:1]:
+            first["thoughtSignature"] = base64.b64encode(turn.rng.randbytes(48)).decode()
+        return [*parts, *calls]
 
-        parts: list[Json] = [{"text": piece, "thought": True} for piece in split_pieces(reply.reasoning)]
-        parts += [{"text": piece} for piece in split_pieces(reply.shown)]
-        parts += _write_function_calls(reply, turn)
-        return [*(event("delta", part) for part in parts), event("finish", {"text": ""})]
-
-    def _head(self, turn: Turn) -> dict[str, Json]:
-        return self.fill("head", {"model": turn.model, "id": mint_id(turn.rng, "{alnum 22}")})
-
-    def _reply(self, parts: list[Json], reply: Reply, turn: Turn, head: dict[str, Json], *, ends: bool) -> Json:
-        counts = _usage_of((reply,), turn)
-        usage: dict[str, Json] = {"promptTokenCount": counts["prompt"], "totalTokenCount": counts["total"]}
+    def _reply(self, parts: list[Json], turn: Turn, id_: str, *, ends: bool = False) -> Json:
+        usage: dict[str, Json] = {"promptTokenCount": turn.values["prompt"], "totalTokenCount": turn.values["total"]}
         finish: dict[str, Json] = {}
         if ends:
-            usage["candidatesTokenCount"] = counts["completion"]
-            finish["finishReason"] = self.finish[reply.finish]
+            usage["candidatesTokenCount"] = turn.values["completion"]
+            finish["finishReason"] = turn.values["finish"]
         content: Json = {"parts": parts, "role": "model"}
-        return {"candidates": [{"content": content, **finish, "index": 0}], "usageMetadata": usage, **head}
-
-
-def _write_function_calls(reply: Reply, turn: Turn) -> list[Json]:
-    """Return the parts with calls; the first one carries the signature of the thought before them."""
-    parts: list[Json] = []
-    for call in reply.calls:
-        part: dict[str, Json] = {"functionCall": {"name": call.name, "args": call.value}}
-        if not parts:
-            part["thoughtSignature"] = base64.b64encode(turn.rng.randbytes(48)).decode()
-        parts.append(part)
-    return parts
+        candidates: Json = [{"content": content, **finish, "index": 0}]
+        return {"candidates": candidates, "usageMetadata": usage, **self.fill("head", turn, id=id_)}
 
 
 class OllamaChat(Api):
@@ -730,31 +714,26 @@ class OllamaChat(Api):
 
     text_member = "content"
 
-    def make_body(self, replies: tuple[Reply, ...], turn: Turn) -> Json:
-        reply = replies[0]
+    def make_body(self, turn: Turn) -> Json:
+        reply = turn.reply
         content: dict[str, Json] = {self.text_member: reply.shown}
         if reply.reasoning:
             content["thinking"] = reply.reasoning
         if reply.calls:
             content["tool_calls"] = _write_whole_calls(reply)
-        return self._line(content, turn) | self._end(reply, turn)
+        return self._line(content, turn) | self.fill("end", turn)
 
-    def make_events(self, replies: tuple[Reply, ...], turn: Turn) -> list[Event]:
-        reply = replies[0]
+    def make_events(self, turn: Turn) -> list[Event]:
+        reply = turn.reply
         content: list[dict[str, Json]] = [{"thinking": piece} for piece in split_pieces(reply.reasoning)]
         content += [{self.text_member: piece} for piece in split_pieces(reply.shown)]
         content += [{"tool_calls": [call]} for call in _write_whole_calls(reply)]
         lines = [self._line({self.text_member: "", **one}, turn) for one in content]
-        last = self._line({self.text_member: ""}, turn) | self._end(reply, turn)
+        last = self._line({self.text_member: ""}, turn) | self.fill("end", turn)
         return [*(Event("delta", dump_json(line)) for line in lines), Event("done", dump_json(last))]
 
     def _line(self, content: dict[str, Json], turn: Turn) -> dict[str, Json]:
-        created = datetime.fromtimestamp(turn.created, UTC).isoformat().replace("+00:00", "Z")
-        message: Json = {"role": "assistant", **content}
-        return self.fill("line", {"model": turn.model, "time": created, "content": message})
-
-    def _end(self, reply: Reply, turn: Turn) -> dict[str, Json]:
-        return self.fill("end", {"finish": self.finish[reply.finish], **_usage_of((reply,), turn)})
+        return self.fill("line", turn, content={"role": "assistant", **content})
 
 
 class OllamaGenerate(OllamaChat):

@@ -19,12 +19,13 @@ import string
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from importlib import resources
 from typing import Any, Literal
 
 import orjson
 
-from wirelint.jsonvalues import mapping
+from wirelint.jsonvalues import mapping, mappings
 from wirelint.model import Json, Tool
 from wirelint.text.pointers import at as value_at
 
@@ -302,109 +303,91 @@ class Topic:
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
     """Make a JSON object for a tool's schema; another `salt` gives another object where the schema allows it."""
-    return mapping(_Maker(schema, topic, salt).make(schema, "", 0))
+    return mapping(_Maker(schema, topic).make(schema, "", salt))
 
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
     root: dict[str, Json]
     topic: Topic
-    salt: int
 
-    def make(self, schema: Json, name: str, depth: int) -> Json:
+    def make(self, schema: Json, name: str, salt: int, depth: int = 0) -> Json:
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
-            return self._string({}, name) if schema is True else None
+            return self._string({}, name, salt) if schema is True else None
         schema = self._resolved(schema)
         if "const" in schema:
             return schema["const"]
-        for key in ("enum", "examples"):
-            values = schema.get(key)
+        for values in (schema.get("enum"), schema.get("examples")):
             if isinstance(values, list) and values:
-                return values[self.salt % len(values)]
+                return values[salt % len(values)]
         if "default" in schema:
             return schema["default"]
         match _type_of(schema):
             case "object":
-                properties = mapping(schema.get("properties"))
-                required = schema.get("required")
+                properties, required = mapping(schema.get("properties")), schema.get("required")
                 names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
                 # Models fill in the first parameter of a schema that requires none.
                 chosen = names or list(properties)[:1]
-                return {name: self.make(properties.get(name, True), name, depth + 1) for name in chosen}
+                return {name: self.make(properties.get(name, True), name, salt, depth + 1) for name in chosen}
             case "array":
-                prefix = schema.get("prefixItems")
+                prefix, items = schema.get("prefixItems"), schema.get("items", True)
                 if isinstance(prefix, list):
-                    return [self.make(item, name, depth + 1) for item in prefix]
+                    return [self.make(item, name, salt, depth + 1) for item in prefix]
                 least = max(_integer(schema, "minItems", 1), 1)
                 number = min(least, _integer(schema, "maxItems", least))
-                items = schema.get("items", True)
-                return [
-                    _Maker(self.root, self.topic, self.salt + at).make(items, name, depth + 1) for at in range(number)
-                ]
+                return [self.make(items, name, salt + at, depth + 1) for at in range(number)]
             case "integer":
-                return int(self._number(schema, whole=True))
+                return int(_make_number(schema, 5 + salt, whole=True))
             case "number":
-                return self._number(schema, whole=False)
+                return _make_number(schema, 5 + salt, whole=False)
             case "boolean":
-                return self.salt % 2 == 0
+                return salt % 2 == 0
             case "null":
                 return None
             case _:
-                return self._string(schema, name)
+                return self._string(schema, name, salt)
 
-    def _resolved(self, schema: dict[str, Json]) -> dict[str, Json]:
+    def _resolved(self, schema: dict[str, Json], depth: int = 0) -> dict[str, Json]:
         """Follow local references, merge allOf, take the first alternative that is not null."""
-        for _ in range(MAX_DEPTH):
-            reference = schema.get("$ref")
-            if isinstance(reference, str):
-                target = value_at(self.root, f"/{reference.removeprefix('#').strip('/')}".rstrip("/"))
-                rest = {key: value for key, value in schema.items() if key != "$ref"}
-                schema = mapping(target) | rest
-                continue
-            options = next((schema[key] for key in ("anyOf", "oneOf") if isinstance(schema.get(key), list)), None)
-            if isinstance(options, list) and options:
-                chosen = next((one for one in options if isinstance(one, dict) and one.get("type") != "null"), None)
-                rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-                schema = _merged(rest, chosen or {"type": "null"})
-                continue
-            parts = schema.get("allOf")
-            if not isinstance(parts, list):
-                break
-            schema = {key: value for key, value in schema.items() if key != "allOf"}
-            for part in parts:
-                schema = _merged(schema, self._resolved(mapping(part)))
-        return schema
+        if depth > MAX_DEPTH or schema.keys().isdisjoint(_COMPOUND):
+            return schema
+        parts: list[Json] = [{key: one for key, one in schema.items() if key not in _COMPOUND}]
+        if isinstance(reference := schema.get("$ref"), str):
+            parts.insert(0, value_at(self.root, f"/{reference.removeprefix('#').strip('/')}".rstrip("/")))
+        if options := [one for _, one in mappings(schema.get("anyOf") or schema.get("oneOf"))]:
+            parts += [one for one in options if one.get("type") != "null"][:1] or options[:1]
+        parts += [one for _, one in mappings(schema.get("allOf"))]
+        return reduce(_merged, (self._resolved(mapping(part), depth + 1) for part in parts))
 
-    def _number(self, schema: dict[str, Json], *, whole: bool) -> float:
-        step = _float(schema, "multipleOf", 1.0 if whole else 0.5)
-        low = max(_float(schema, "minimum", -math.inf), _float(schema, "exclusiveMinimum", -math.inf))
-        high = min(_float(schema, "maximum", math.inf), _float(schema, "exclusiveMaximum", math.inf))
-        wanted = 5 + self.salt
-        if low <= wanted * step < high and wanted * step != low:
-            return wanted * step
-        if low > -math.inf:
-            value = math.ceil(low / step) * step
-            return value + step if value <= _float(schema, "exclusiveMinimum", -math.inf) else value
-        value = math.floor(high / step) * step
-        return value - step if value >= _float(schema, "exclusiveMaximum", math.inf) else value
+    def _string(self, schema: dict[str, Json], name: str, salt: int) -> str:
+        text = SAMPLES["formats"].get(str(schema.get("format"))) or self._plain_string(name.lower(), salt)
+        most, least = _integer(schema, "maxLength", len(text)), _integer(schema, "minLength", 0)
+        return str(text[:most].ljust(least, "a"))
 
-    def _string(self, schema: dict[str, Json], name: str) -> str:
-        kind = schema.get("format")
-        formats: dict[str, str] = SAMPLES["formats"]
-        text = formats.get(kind) if isinstance(kind, str) else None
-        if text is None:
-            text = self._plain_string(name.lower())
-        most = _integer(schema, "maxLength", len(text))
-        least = _integer(schema, "minLength", 0)
-        return text[:most].ljust(least, "a")
-
-    def _plain_string(self, name: str) -> str:
+    def _plain_string(self, name: str, salt: int) -> str:
         for row in SAMPLES["parameters"]:
             if any(key in name for key in row["names"]):
-                if "city" in row["names"] and self.topic.proper and self.salt == 0:
+                if "city" in row["names"] and self.topic.proper and salt == 0:
                     return self.topic.proper
-                return str(row["values"][self.salt % len(row["values"])])
-        return self.topic.phrase if self.salt == 0 else f"{self.topic.phrase} part {self.salt + 1}"
+                return str(row["values"][salt % len(row["values"])])
+        return self.topic.phrase if salt == 0 else f"{self.topic.phrase} part {salt + 1}"
+
+
+_COMPOUND = frozenset({"$ref", "anyOf", "oneOf", "allOf"})
+
+
+def _make_number(schema: dict[str, Json], wanted: int, *, whole: bool) -> float:
+    """Return a multiple of the step within the bounds: the wanted one, else the nearest to the lower or upper bound."""
+    step = _float(schema, "multipleOf", 1.0 if whole else 0.5)
+    above, below = _float(schema, "exclusiveMinimum", -math.inf), _float(schema, "exclusiveMaximum", math.inf)
+    low, high = max(_float(schema, "minimum", above), above), min(_float(schema, "maximum", below), below)
+    if low < wanted * step < high:
+        return wanted * step
+    if low > -math.inf:
+        value = math.ceil(low / step) * step
+        return value + step if value <= above else value
+    value = math.floor(high / step) * step
+    return value - step if value >= below else value
 
 
 def _type_of(schema: dict[str, Json]) -> str:

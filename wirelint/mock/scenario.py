@@ -34,8 +34,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from wirelint.mock.plan import DEFAULTS, Ask, Call, Mint, Options, Reply, dump_json, load_table
-from wirelint.model import Json
+from wirelint.mock.plan import DEFAULTS, Ask, Call, Finish, Mint, Options, Reply, dump_json, load_table
 from wirelint.tables import ConfigError, hint, read_toml
 
 HEADER = "x-wirelint-mock"
@@ -185,23 +184,19 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One `[[reply]]`. `content` is (reasoning, text, calls as name and arguments); None: the healthy model's words."""
+    """One `[[reply]]`. `scripted` is its reply, whose calls have no ids; None: the healthy model's words."""
 
     when: When
     scenario: Scenario
     times: int | None = None
-    content: tuple[str, str, tuple[tuple[str, dict[str, Json]], ...]] | None = None
+    scripted: Reply | None = None
 
     def reply(self, ask: Ask, mint: Mint) -> Reply | None:
         """Return the reply with call ids of the API's form."""
-        if self.content is None:
+        if self.scripted is None:
             return None
-        reasoning, text, calls = self.content
-        made = tuple(
-            Call(mint(name, ask.calls_before + at), name, dump_json(arguments))
-            for at, (name, arguments) in enumerate(calls)
-        )
-        return Reply(reasoning, text, calls=made, finish="tool_calls" if made else "stop")
+        calls = (replace(one, id=mint(one.name, ask.calls_before + at)) for at, one in enumerate(self.scripted.calls))
+        return replace(self.scripted, calls=tuple(calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,18 +242,21 @@ def _read_line(value: Any, place: str, base: Options) -> Line:
         scenario = parse_scenario(value.get("fault", ""), base=base)
     except ScenarioError as error:
         raise ScenarioError(f"{place}fault: {error}") from error
-    content = None
+    scripted = None
     if {"text", "reasoning", "calls"} & value.keys():
         calls = tuple(_read_call(call, place) for call in value.get("calls", []))
-        content = value.get("reasoning", ""), value.get("text", ""), calls
-    return Line(When(**when), scenario, times, content)
+        finish: Finish = "tool_calls" if calls else "stop"
+        scripted = Reply(value.get("reasoning", ""), value.get("text", ""), calls=calls, finish=finish)
+    return Line(When(**when), scenario, times, scripted)
 
 
-def _read_call(call: Any, place: str) -> tuple[str, dict[str, Json]]:
-    name, arguments = (call.get("name"), call.get("arguments", {})) if isinstance(call, dict) else (None, None)
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise ScenarioError(f"{place}calls: a name and arguments are expected{_KEYS['reply']['calls'][1]}")
-    return name, arguments
+def _read_call(value: Any, place: str) -> Call:
+    match value:
+        case {"name": str(name), "arguments": dict(arguments)}:
+            return Call("", name, dump_json(arguments))
+        case {"name": str(name)} if "arguments" not in value:
+            return Call("", name, "{}")
+    raise ScenarioError(f"{place}calls: a name and arguments are expected{_KEYS['reply']['calls'][1]}")
 
 
 def _check(value: Mapping[str, Any], table: str, place: str) -> None:

@@ -83,14 +83,13 @@ class Service:
             return json_answer(400, api.make_error(400, str(error)))
         options, rng = scenario.options, random.Random(f"{self.seed}/{number}")
         turn = Turn(api, ask, options.model or ask.model, number, options, rng)
-        if line is not None:
-            turn = replace(turn, scripted=line.reply(ask, turn.mint))
+        scripted = line.reply(ask, turn.mint) if line is not None else None
         applied = scenario.text
         try:
-            answer = _make_answer(turn, fault)
+            answer = _make_answer(turn, fault, scripted)
         except NotApplicableError as reason:
             applied = f"{HEALTHY} ({scenario.fault}: {reason})"
-            answer = _make_answer(turn, None)
+            answer = _make_answer(turn, None, scripted)
         answer = replace(answer, headers=(*answer.headers, (HEADER, applied)))
         return shape_answer(answer, options, headers.get("accept-encoding", ""), api.ping)
 
@@ -135,29 +134,29 @@ def _by_chance(scenario: Scenario, chance: float) -> Scenario:
     return replace(scenario, fault=None, text=HEALTHY)
 
 
-def _make_answer(turn: Turn, fault: Fault | None) -> Answer:
+def _make_answer(turn: Turn, fault: Fault | None, scripted: Reply | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
     if fault and not api.abilities.issuperset(fault.needs):
         raise NotApplicableError(f"{api.name} has no words for it")
-    replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
+    turn = replace(turn, replies=tuple(_make_reply(turn, fault, scripted) for _ in range(ask.choices)))
     headers = api.make_headers(turn)
     if ask.stream:
-        events = api.make_events(replies, turn)
+        events = api.make_events(turn)
         if fault and fault.events:
             events = fault.events(events, turn)
         answer = stream_answer(events, ask.framing, headers)
     else:
-        answer = json_answer(200, api.make_body(replies, turn), headers)
+        answer = json_answer(200, api.make_body(turn), headers)
     return fault.answer(answer, turn) if fault and fault.answer else answer
 
 
-def _make_reply(turn: Turn, fault: Fault | None) -> Reply:
+def _make_reply(turn: Turn, fault: Fault | None, scripted: Reply | None) -> Reply:
     ask, options = turn.ask, turn.options
     if fault and fault.calls and options.calls is None and ask.result is None:
         options = replace(options, calls=fault.calls)
-    reply = turn.scripted or plan_reply(ask, options, turn.rng, turn.mint)
+    reply = scripted or plan_reply(ask, options, turn.rng, turn.mint)
     if fault is None or fault.reply is None:
         return reply
     if len(reply.calls) < fault.calls:

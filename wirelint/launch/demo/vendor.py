@@ -53,11 +53,11 @@ class Vendor:
         turn = _Turn.read(API.read_request(request, ""), self._seed, self._odds)
         reply = _reply(turn)
         ask = OPENAI.read_request(request, OPENAI.path)
-        context = Turn(OPENAI, ask, MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
+        context = Turn(OPENAI, ask, MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"), (reply,))
         if ask.stream:
-            made = stream_answer(OPENAI.make_events((reply,), context), "events")
+            made = stream_answer(OPENAI.make_events(context), "events")
         else:
-            made = json_answer(200, OPENAI.make_body((reply,), context))
+            made = json_answer(200, OPENAI.make_body(context))
         return dict(made.headers)["content-type"], b"".join(step for step in made.steps if isinstance(step, bytes))
 
 
