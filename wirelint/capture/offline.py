@@ -33,7 +33,7 @@ from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
 from wirelint.engine import Engine, internal
 from wirelint.fix import AppliedFix, FixPolicy
-from wirelint.model import Exchange, MissingInfo, Side, missing_words
+from wirelint.model import Exchange, MissingInfo, Reply, Request, Side, missing_words
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.request import Mended, mend_request
 from wirelint.rewrite.stream import Rewritten
@@ -70,14 +70,25 @@ class Checked:
         return self.names[1] or (self.exchange.model if self.exchange is not None else "")
 
     @property
+    def request(self) -> Request | None:
+        return self.exchange.request if self.exchange is not None else None
+
+    @property
+    def reply(self) -> Reply | None:
+        return self.exchange.reply if self.exchange is not None else None
+
+    @property
+    def conversation(self) -> str | None:
+        return self.exchange.conversation if self.exchange is not None else None
+
+    @property
     def calls(self) -> int:
         """The number of tool calls in the reply."""
-        reply = self.exchange.reply if self.exchange is not None else None
-        return len(reply.calls) if reply is not None else 0
+        return len(self.reply.calls) if self.reply is not None else 0
 
     @property
     def streamed(self) -> bool:
-        return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
+        return self.reply is not None and self.reply.streamed
 
     @property
     def is_open(self) -> bool:

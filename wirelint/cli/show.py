@@ -110,14 +110,13 @@ def _choose(
 
 
 def _texts(checked: Checked) -> Iterator[str]:
-    exchange = checked.exchange
-    request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
-    for part in (*(request.parts if request is not None else ()), *(reply.parts if reply is not None else ())):
-        match part:
-            case ToolCall():
-                yield f"{part.name} {part.arguments.text}"
-            case Text() | Reasoning() | Refusal() | ToolResult():
-                yield part.text
+    for side in (checked.request, checked.reply):
+        for part in side.parts if side is not None else ():
+            match part:
+                case ToolCall():
+                    yield f"{part.name} {part.arguments.text}"
+                case Text() | Reasoning() | Refusal() | ToolResult():
+                    yield part.text
 
 
 def _only(found: Sequence[Checked], place: str, wanted: str | None) -> Checked:

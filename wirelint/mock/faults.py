@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jsonschema_rs
 
@@ -65,8 +65,13 @@ class Fault:
 # --- changes of a reply -----------------------------------------------------------------------------------------------
 
 
-def _with_first(reply: Reply, call: Call) -> Reply:
-    return replace(reply, calls=(call, *reply.calls[1:]))
+def _with_first(reply: Reply, **changes: Any) -> Reply:
+    return replace(reply, calls=(replace(reply.calls[0], **changes), *reply.calls[1:]))
+
+
+def _with_all(reply: Reply, change: Callable[[int, Call], Call]) -> Reply:
+    """Change every call. `change` takes the position of a call among those of the reply."""
+    return replace(reply, calls=tuple(change(at, call) for at, call in enumerate(reply.calls)))
 
 
 def _leak_markup(reply: Reply, turn: Turn) -> Reply:
@@ -80,7 +85,7 @@ def _leak_control_token(reply: Reply, turn: Turn) -> Reply:
     if turn.options.mode == "name":
         if not reply.calls:
             raise NotApplicableError("mode=name needs a tool call")
-        return replace(reply, calls=tuple(replace(call, name=f"{call.name}<|channel|>json") for call in reply.calls))
+        return _with_all(reply, lambda _, call: replace(call, name=f"{call.name}<|channel|>json"))
     return replace(reply, text=f"{reply.text or 'One moment.'}{SAMPLES['control_tokens'][turn.options.mode or 'end']}")
 
 
@@ -120,32 +125,30 @@ def _fabricate_result(reply: Reply, turn: Turn) -> Reply:
 
 def _change_id(reply: Reply, turn: Turn) -> Reply:
     first = turn.ask.calls_before + len(reply.calls)
-    calls = (replace(one, later_id=turn.mint(one.name, first + at)) for at, one in enumerate(reply.calls))
-    return replace(reply, calls=tuple(calls))
+    return _with_all(reply, lambda at, call: replace(call, later_id=turn.mint(call.name, first + at)))
 
 
 def _concatenate(reply: Reply, turn: Turn) -> Reply:
     call = reply.calls[0]
-    match turn.options.mode or "same":
+    match turn.options.mode:
         case "start-and-delta":
-            call = replace(call, start=call.arguments)
+            return _with_first(reply, start=call.arguments)
         case "continuation":
             head = dict(list(call.members.items())[:1])
             rest = {key: one for key, one in call.members.items() if key not in head} or {"limit": 5}
-            call = replace(call, start=dump_json(head), arguments=f",{dump_json(rest)[1:]}")
+            return _with_first(reply, start=dump_json(head), arguments=f",{dump_json(rest)[1:]}")
         case "differing":
-            call = replace(call, arguments=call.arguments + _other_arguments(call, turn))
+            return _with_first(reply, arguments=call.arguments + _other_arguments(call, turn))
         case _:
-            call = replace(call, arguments=call.arguments * 2)
-    return _with_first(reply, call)
+            return _with_first(reply, arguments=call.arguments * 2)
 
 
 def _other_arguments(call: Call, turn: Turn) -> str:
     ask = replace(turn.ask, forced=call.name)
     for salt in range(1, 4):
-        other = make_calls(ask, 1, turn.topic, turn.mint, salt=salt)[0].arguments
-        if other != call.arguments:
-            return other
+        (other,) = make_calls(ask, 1, turn.topic, turn.mint, salt=salt)
+        if other.arguments != call.arguments:
+            return other.arguments
     raise NotApplicableError(f"{call.name!a} has only one set of valid arguments")
 
 
@@ -160,7 +163,7 @@ def _break_json(reply: Reply, turn: Turn) -> Reply:
             broken = dump_json(text)
         case _:
             broken = text[: max(len(text) * 2 // 3, 1)].rstrip("}")
-    return _with_first(reply, replace(reply.calls[0], arguments=broken))
+    return _with_first(reply, arguments=broken)
 
 
 def _validator(call: Call, turn: Turn) -> jsonschema_rs.Validator:
@@ -176,7 +179,7 @@ def _violate_schema(reply: Reply, turn: Turn) -> Reply:
     validator = _validator(call, turn)
     for broken in _wrong_arguments(call.members, turn.options.mode or "type"):
         if not validator.is_valid(broken):
-            return _with_first(reply, replace(call, arguments=dump_json(broken)))
+            return _with_first(reply, arguments=dump_json(broken))
     raise NotApplicableError(f"the schema of {call.name!a} allows all wrong values that were tried")
 
 
@@ -200,7 +203,7 @@ def _rename_tool(reply: Reply, turn: Turn) -> Reply:
     name = next((one for one in names if one not in declared), None)
     if name is None:
         raise NotApplicableError("every other name is declared too")
-    return _with_first(reply, replace(call, name=name, id=turn.mint(name, turn.ask.calls_before)))
+    return _with_first(reply, name=name, id=turn.mint(name, turn.ask.calls_before))
 
 
 def _contradict_finish(reply: Reply, turn: Turn) -> Reply:
@@ -215,7 +218,7 @@ def _contradict_finish(reply: Reply, turn: Turn) -> Reply:
 
 def _collide(reply: Reply, turn: Turn) -> Reply:
     place: Literal["first", "none"] = "none" if turn.options.mode == "missing" else "first"
-    return replace(reply, calls=tuple(replace(call, place=place) for call in reply.calls))
+    return _with_all(reply, lambda _, call: replace(call, place=place))
 
 
 def _use_placeholder(reply: Reply, turn: Turn) -> Reply:
@@ -227,16 +230,14 @@ def _use_placeholder(reply: Reply, turn: Turn) -> Reply:
         placeholders = {"slot": f"<{key}>", "null": "null", "here": f"YOUR_{key.upper()}_HERE"}
         broken = call.members | {key: placeholders[turn.options.mode or "here"]}
         if validator.is_valid(broken):
-            return _with_first(reply, replace(call, arguments=dump_json(broken)))
+            return _with_first(reply, arguments=dump_json(broken))
     raise NotApplicableError(f"{call.name!a} takes no text that a model could have to invent")
 
 
 def _shorten_ids(reply: Reply, turn: Turn) -> Reply:
     if not re.search(r"kimi[-_ ]?k2(?!\d)", turn.options.model or turn.ask.model, re.IGNORECASE):
         raise NotApplicableError("it needs a Kimi K2 model, whose ids have their own form; name one with model=")
-    count = turn.ask.calls_before
-    calls = (replace(one, id=f"{one.name}:{count + at}") for at, one in enumerate(reply.calls))
-    return replace(reply, calls=tuple(calls))
+    return _with_all(reply, lambda at, call: replace(call, id=f"{call.name}:{turn.ask.calls_before + at}"))
 
 
 def _disobey(reply: Reply, turn: Turn) -> Reply:
@@ -272,9 +273,7 @@ REPLY_STAGES: dict[str, ReplyStage] = {
     "finish-reason-mismatch": _contradict_finish,
     "tool-index-collision": _collide,
     "placeholder-argument": _use_placeholder,
-    "duplicate-id": lambda reply, turn: replace(
-        reply, calls=tuple(replace(call, id=reply.calls[0].id) for call in reply.calls)
-    ),
+    "duplicate-id": lambda reply, turn: _with_all(reply, lambda _, call: replace(call, id=reply.calls[0].id)),
     "nonconforming-id": _shorten_ids,
     "tool-choice-violation": _disobey,
     # Only a long text makes a burst visible.
@@ -286,17 +285,13 @@ REPLY_STAGES: dict[str, ReplyStage] = {
 
 
 def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
-    match turn.options.mode:
-        case "no-done":
-            return [event for event in events if event.tag != "done"]
-        case "after-done":
-            return [*events, next((event for event in events if event.tag == "delta"), events[0])]
-        case "missing-start":
-            if not any(event.tag == "start" for event in events):
-                raise NotApplicableError(f"{turn.api.name} has no event that starts a block")
-            return [event for event in events if event.tag != "start"]
-        case _:
-            return events
+    if turn.options.mode == "after-done":
+        return [*events, next((event for event in events if event.tag == "delta"), events[0])]
+    left_out = {"no-done": "done", "missing-start": "start"}.get(turn.options.mode)
+    kept = [event for event in events if event.tag != left_out]
+    if left_out == "start" and kept == events:
+        raise NotApplicableError(f"{turn.api.name} has no event that starts a block")
+    return kept
 
 
 def _break_frames(answer: Answer, turn: Turn) -> Answer:

@@ -19,8 +19,9 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import unified_diff
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple, TextIO
 
 import orjson
@@ -32,7 +33,7 @@ from wirelint.capture.offline import Checked, Fixed
 from wirelint.capture.record import Headers, Record
 from wirelint.engine import lower
 from wirelint.events import Frame
-from wirelint.model import Part, Reasoning, Side, Text, ToolCall, ToolResult
+from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.text.escaping import printable
 from wirelint.text.pointers import escaped, locate, matching, spelled, within
@@ -156,36 +157,20 @@ def body_lines(headers: Headers, body: bytes | None) -> list[str]:
 
 
 def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    start, end = _common(before, after)
-    old, new = before[start : len(before) - end], after[start : len(after) - end]
-    if len(old) * len(new) > _MOST_COMPARED:
-        groups = [[("replace", 0, len(old), 0, len(new))]]
-    else:
-        groups = [list(group) for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT_LINES)]
-    for group in groups:
-        _, old_from, _, new_from, _ = group[0]
-        _, _, old_to, _, new_to = group[-1]
-        yield f"@@ -{_range(start + old_from, start + old_to)} +{_range(start + new_from, start + new_to)} @@"
-        for kind, old_from, old_to, new_from, new_to in group:
-            if kind == "equal":
-                yield from (f" {line}" for line in old[old_from:old_to])
-                continue
-            yield from (f"-{line}" for line in old[old_from:old_to])
-            yield from (f"+{line}" for line in new[new_from:new_to])
-
-
-def _common(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Count equal lines at both ends that need no comparison; the context of a difference is not counted."""
+    """Yield the hunks of a unified diff. Equal lines at both ends, except for the context, need no comparison."""
     most = min(len(before), len(after))
     start = next((n for n in range(most) if before[n] != after[n]), most)
     end = next((n for n in range(most - start) if before[-1 - n] != after[-1 - n]), most - start)
-    return max(start - _CONTEXT_LINES, 0), max(end - _CONTEXT_LINES, 0)
-
-
-def _range(start: int, stop: int) -> str:
-    """Return a range of lines as unified diffs write it: from one; an empty range names the line before it."""
-    size = stop - start
-    return f"{start + 1}" if size == 1 else f"{start + 1 if size else start},{size}"
+    start, end = max(start - _CONTEXT_LINES, 0), max(end - _CONTEXT_LINES, 0)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    if len(old) * len(new) > _MOST_COMPARED:
+        yield f"@@ -{start + 1},{len(old)} +{start + 1},{len(new)} @@"
+        yield from (f"-{line}" for line in old)
+        yield from (f"+{line}" for line in new)
+        return
+    for line in islice(unified_diff(old, new, n=_CONTEXT_LINES, lineterm=""), 2, None):
+        is_head = line.startswith("@@")
+        yield re.sub(r"(?<=[-+])\d+", lambda number: f"{int(number[0]) + start}", line) if is_head else line
 
 
 # --- evidence -------------------------------------------------------------------------------------------------------
@@ -246,13 +231,14 @@ class Source:
 
     @cached_property
     def _parts(self) -> dict[tuple[Side, str], Part]:
-        exchange = self._checked.exchange
-        request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
         parts: dict[tuple[Side, str], Part] = {}
-        for part in request.parts if request is not None else ():
-            parts.setdefault(("request", part.pointer), part)
-        for part in reply.parts if reply is not None else ():
-            parts.setdefault(("response", part.pointer), part)
+        sides: tuple[tuple[Side, Request | Reply | None], ...] = (
+            ("request", self._checked.request),
+            ("response", self._checked.reply),
+        )
+        for side, one in sides:
+            for part in one.parts if one is not None else ():
+                parts.setdefault((side, part.pointer), part)
         return parts
 
     def _part(self, side: Side, pointer: str | None) -> Part | None:
@@ -264,11 +250,10 @@ class Source:
 
     def _event(self, finding: Finding) -> int | None:
         """Return the event of a finding that names none: that of the finish reason, if it points there."""
-        exchange = self._checked.exchange
-        if self._frames is None or exchange is None or exchange.reply is None or finding.side == "request":
+        reply = self._checked.reply
+        if self._frames is None or reply is None or finding.side == "request":
             return None
-        choices = exchange.reply.choices
-        return next((one.finish_event for one in choices if one.finish_pointer == finding.pointer), None)
+        return next((one.finish_event for one in reply.choices if one.finish_pointer == finding.pointer), None)
 
     def _in_event(self, finding: Finding, part: Part | None, event: int) -> Iterator[Evidence]:
         frame = (self._frames or {}).get(event)

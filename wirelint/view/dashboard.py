@@ -114,9 +114,8 @@ class Board:
         return Change((conversation.id, *gone), (*issues, *past))
 
     def _conversation_of(self, checked: Checked) -> _Conversation:
-        exchange, record = checked.exchange, checked.record
-        name = exchange.conversation if exchange is not None else None
-        name = name or f"{checked.api or 'unknown'} {name_provider(checked)}"
+        record = checked.record
+        name = checked.conversation or f"{checked.api or 'unknown'} {name_provider(checked)}"
         found = self._conversations.get(name)
         if found is None:
             self._begun += 1

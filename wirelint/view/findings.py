@@ -57,13 +57,12 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
 
 def annotations_of(checked: Checked) -> dict[str, Json]:
     """Return the members of a line of `exchanges.jsonl` beside the bytes, with the findings of earlier turns."""
-    exchange = checked.exchange
-    reply = exchange.reply if exchange is not None else None
+    exchange, reply = checked.exchange, checked.reply
     tokens = tokens_of(reply.usage) if reply is not None else None
     return {
         "api": checked.api or None,
         "model": checked.model or None,
-        "conversation": exchange.conversation if exchange is not None else None,
+        "conversation": checked.conversation,
         **({"root": exchange.root} if exchange is not None and exchange.root is not None else {}),
         **({"tokens": tokens.document} if tokens is not None else {}),
         "findings": [flat(checked, finding) for finding in checked.findings],

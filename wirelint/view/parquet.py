@@ -127,7 +127,7 @@ def _rows(checked: Checked, number: int) -> Iterator[tuple[str, Row]]:
         "place": checked.record.place,
         "started": _started(checked),
         "api": checked.api or None,
-        "gen_ai.conversation.id": exchange.conversation if exchange is not None else None,
+        "gen_ai.conversation.id": checked.conversation,
         "gen_ai.request.model": checked.model or None,
     }
     yield "exchanges", {**shared, "number": number, **_exchange(checked)}
@@ -138,21 +138,19 @@ def _rows(checked: Checked, number: int) -> Iterator[tuple[str, Row]]:
         yield "findings", {**texts, **shared, "is_known": finding.is_known, **fixes}
     if exchange is None:
         return
-    for row in _calls(exchange):
-        yield "calls", {**shared, **row}
+    yield from (("calls", {**shared, **row}) for row in _calls(exchange))
     if (usage := _usage(exchange)) is not None:
         yield "usage", {**shared, **usage}
 
 
 def _exchange(checked: Checked) -> Row:
-    record, exchange = checked.record, checked.exchange
-    request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
+    record, request, reply = checked.record, checked.request, checked.reply
     choices = reply.choices if reply is not None else ()
     reasons: list[Json] = [one.finish_reason for one in choices if one.finish_reason is not None]
     found = [finding for finding in checked.findings if not finding.is_known]
     seen = observe(checked, keyed=True)
     return {
-        "gen_ai.operation.name": _operation(exchange),
+        "gen_ai.operation.name": _operation(checked.exchange),
         "gen_ai.response.id": reply.id if reply is not None else None,
         "gen_ai.response.model": reply.model if reply is not None else None,
         "gen_ai.response.finish_reasons": reasons or None,

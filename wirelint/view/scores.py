@@ -121,7 +121,7 @@ def observe(checked: Checked, *, delivered: bool = False, keyed: bool = False) -
 def usage_of(checked: Checked) -> tuple[Tokens | None, float | None]:
     """Return the token counts of a reply and its cost in US dollars, each None if unknown."""
     exchange = checked.exchange
-    if exchange is None or exchange.reply is None or (tokens := tokens_of(exchange.reply.usage)) is None:
+    if exchange is None or checked.reply is None or (tokens := tokens_of(checked.reply.usage)) is None:
         return None, None
     found = cost(tokens, exchange.model, exchange.url, exchange.timing.started)
     return tokens, found.amount if found is not None else None
@@ -269,8 +269,7 @@ class Bill:
 
 def prompt_of(items: Sequence[Checked]) -> str:
     """Return the first words of the first user of a conversation; empty without any."""
-    requests = (checked.exchange.request for checked in items if checked.exchange is not None)
-    messages = (message for request in requests if request is not None for message in request.messages)
+    messages = (message for one in items if one.request is not None for message in one.request.messages)
     words = (" ".join(message.words[:_FIRST].split()) for message in messages if message.role == "user")
     return shorten(next(filter(None, words), ""), _PROMPT)
 

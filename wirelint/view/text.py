@@ -303,9 +303,8 @@ def list_conversations(items: Sequence[Checked], width: int, *, full: bool = Fal
     """
     groups: dict[tuple[str, str], list[tuple[Checked, list[Text]]]] = {}
     for checked, lines in zip(items, _lines_of(items, width - _LIST_INDENT), strict=True):
-        exchange = checked.exchange
-        name = exchange.conversation if exchange is not None and exchange.conversation else checked.record.id
-        groups.setdefault((checked.record.source, name), []).append((checked, lines))
+        key = checked.record.source, checked.conversation or checked.record.id
+        groups.setdefault(key, []).append((checked, lines))
     for group in groups.values():
         yield from _conversation_head([checked for checked, _ in group], width)
         last = len(group) - 1

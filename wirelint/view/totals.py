@@ -36,10 +36,9 @@ class Sums:
 
     def add(self, checked: Checked) -> None:
         """Count an exchange that has ended. Findings of earlier exchanges are not counted again."""
-        exchange, timing = checked.exchange, checked.record.timing
+        timing = checked.record.timing
         self.exchanges += 1
-        reply = exchange.reply if exchange is not None else None
-        if reply is not None and (tokens := tokens_of(reply.usage)) is not None:
+        if checked.reply is not None and (tokens := tokens_of(checked.reply.usage)) is not None:
             self.sent += tokens.input
             self.received += tokens.output
         if checked.streamed and timing.first_token is not None:

@@ -81,7 +81,7 @@ def make_row(checked: Checked) -> Object:
         "stream": checked.streamed,
         "started": timing.started,
         "duration": timing.duration,
-        "conversation": exchange.conversation if exchange is not None else None,
+        "conversation": checked.conversation,
         "rewritten": is_rewritten(record),
         "title": _title(exchange),
         "known": known_note(len(checked.known)),
