@@ -12,18 +12,18 @@ import json
 import random
 import re
 import string
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import resources
 from itertools import count, takewhile, zip_longest
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qs
 
 from wirelint.apis import by_name
-from wirelint.jsonvalues import mapping, mappings, number, with_strings
+from wirelint.jsonvalues import mapping, mappings
+from wirelint.jsonvalues import number as number_of
 from wirelint.jsonvalues import text as text_of
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag, encode_message
 from wirelint.mock.plan import (
@@ -36,6 +36,7 @@ from wirelint.mock.plan import (
     Topic,
     decode_value,
     dump_json,
+    load_table,
     mint_id,
     split_pieces,
     write_markup,
@@ -88,8 +89,8 @@ class Turn:
             "prompt": prompt,
             "completion": completion,
             "total": prompt + completion,
-            "reasoning": sum(len(split_pieces(reply.reasoning)) for reply in self.replies),
-            "finish": self.api.finish.get(self.reply.finish),
+            "reasoning_tokens": sum(len(split_pieces(reply.reasoning)) for reply in self.replies),
+            "wants_usage": self.ask.usage or None,
         }
 
     @property
@@ -101,15 +102,17 @@ class Turn:
         return self.api.mint_call_id(self.model, self.rng, name, number, number - self.ask.calls_before)
 
 
-class Api(ABC):
-    """One wire API, with the facts of its row."""
+class Api:
+    """One wire API, with the facts of its row in `apis.json`, and its stream in `streams.toml`."""
 
     ping: ClassVar[bytes] = KEEP_ALIVE
     """A keep-alive event; a comment for APIs without one."""
 
     def __init__(self, key: str) -> None:
         row = _ROWS[key]
-        row = {**_ROWS[row["like"]], **row} if "like" in row else row
+        like = row.get("like", key)
+        row = {**_ROWS[like], **row}
+        self._stream: dict[str, Any] = _STREAMS.get(key) or _STREAMS.get(like, {})
         self.name: str = row["name"]
         self.path: str = row["path"]
         """A pattern of paths; its group `model` is the model if a path has it."""
@@ -152,7 +155,7 @@ class Api(ABC):
             calls_before=len(read.calls),
             stream=read.stream,
             framing=self.framing,
-            choices=min(max(number(body.get("n")) or 1, 1), 16) if row.get("candidates") else 1,
+            choices=min(max(number_of(body.get("n")) or 1, 1), 16) if row.get("candidates") else 1,
             limit=max(read.max_tokens or 0, 0) or None,
             usage=read.wants_usage is True or not row.get("usage_on_request"),
             thinking=value_at(body, row.get("thinking", "/thinking/none")) not in (None, False, "", "disabled"),
@@ -161,11 +164,85 @@ class Api(ABC):
             prompt_tokens=estimate_tokens(body),
         )
 
-    @abstractmethod
-    def make_body(self, turn: Turn) -> Json: ...
+    def make_body(self, turn: Turn) -> Json:
+        """Make a whole body from its template; the blocks of the stream are its `$content`, or its `$calls`."""
+        values = self.values_of(turn, turn.reply, 0)
+        blocks: dict[str, list[Json]] = {"content": [], "calls": []}
+        for step in self._stream["stream"]:
+            if "block" in step:
+                wholes = (block["whole"] for block in self._blocks(step, 0, values, turn.reply, turn))
+                blocks[step.get("into", "content")] += wholes
+        values["calls"] = blocks["calls"] or None
+        values["content"] = blocks["content"] or (None if blocks["calls"] else [])
+        if "choice" in self.templates:
+            choices = (self.fill("choice", self.values_of(turn, reply, at)) for at, reply in enumerate(turn.replies))
+            values["choices"] = [*choices]
+        return self.fill("body", values, id=self.mint(turn))
 
-    @abstractmethod
-    def make_events(self, turn: Turn) -> list[Event]: ...
+    def make_events(self, turn: Turn) -> list[Event]:
+        """Make the events of a stream, one choice after the other."""
+        id_: dict[str, Json] = {"id": self.mint(turn)}
+        events: list[Event] = []
+        for number, reply in enumerate(turn.replies):
+            events += self._play(self._stream["stream"], self.values_of(turn, reply, number) | id_, reply, turn)
+        return [*events, *self._play(self._stream.get("end", ()), turn.values | id_, turn.reply, turn)]
+
+    def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        """Return the values of the templates for a choice. Texts that are not there are None, but `text` is empty."""
+        reasoning = reply.reasoning or None
+        return turn.values | {
+            "choice": number,
+            "finish": self.finish.get(reply.finish),
+            "text": reply.shown,
+            "shown": reply.shown or None,
+            "answer": reply.shown or (None if reply.calls else ""),
+            "reasoning": reasoning,
+            "thinking": None if reply.calls else reasoning,
+            "plan": reply.reasoning if reply.calls else None,
+        }
+
+    def _play(
+        self, steps: Sequence[dict[str, Any]], values: dict[str, Json], reply: Reply, turn: Turn
+    ) -> Iterator[Event]:
+        index = 0
+        for step in steps:
+            if "block" in step:
+                for block in self._blocks(step, index, values, reply, turn):
+                    index += 1
+                    yield from self._play(step["events"], block, reply, turn)
+            elif "pieces" in step:
+                for at, piece in enumerate(split_pieces(text_of(values[step["pieces"]]) or "")):
+                    yield self._make_event(step, {**values, "piece": piece, "at": at}, turn)
+            elif "if" not in step or values[step["if"]] is not None:
+                yield self._make_event(step, values, turn)
+
+    def _blocks(
+        self, step: dict[str, Any], index: int, values: dict[str, Json], reply: Reply, turn: Turn
+    ) -> Iterator[dict[str, Json]]:
+        """Yield the values of the blocks of a step, which is about one text or about the calls. `index`: of the first."""
+        name, signature = step["block"], self._stream.get("signature", {})
+        found = [{**values, "index": index}] if name != "calls" and values[name] is not None else []
+        for number, call in enumerate(reply.calls if name == "calls" else ()):
+            own: dict[str, Json] = {"call_id": call.id, "name": call.name, "arguments": call.text, "value": call.value}
+            own |= {"started": decode_value(call.start or "{}"), "rest": call.arguments, "later_id": call.later_id}
+            place = {"own": index + number, "first": index, "none": None}[call.place]
+            found.append({**values, **own, "index": place, "number": number})
+        for number, block in enumerate(found):
+            is_signed = name == signature.get("block") and not number
+            signed = base64.b64encode(turn.rng.randbytes(signature["bytes"])).decode() if is_signed else None
+            block["signature"] = signed
+            yield {**block, "whole": _fill(step["whole"], block)}
+
+    def _make_event(self, step: dict[str, Any], values: dict[str, Json], turn: Turn) -> Event:
+        value = _fill(step["part"] if "part" in step else step["data"], values)
+        if "part" in step:
+            value = _fill(self._stream["frame"], {**values, "part": value})
+        data = value if isinstance(value, str) else self.encode(mapping(value), turn.rng)
+        return Event(step["tag"], data, step.get("name") or text_of(mapping(value).get("type")))
+
+    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
+        """Write the JSON of an event."""
+        return dump_json(value)
 
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
         """Make a call id of the API's form, by default of the native one of the model's family. An API without ids on the
@@ -197,13 +274,13 @@ class Api(ABC):
         """Return `data: [DONE]` for an API that ends its streams, errors included, in this way."""
         return [_DONE] if self._row.get("done") else []
 
-    def fill(self, template: str, turn: Turn | None = None, **values: Json) -> dict[str, Json]:
-        """Return a copy of a template with its values, and those of the turn."""
-        return mapping(_fill(self.templates[template], {**turn.values, **values} if turn is not None else values))
+    def fill(self, template: str, values: Mapping[str, Json] = {}, /, **more: Json) -> dict[str, Json]:
+        """Return a copy of a template with its values."""
+        return mapping(_fill(self.templates[template], {**values, **more}))
 
     def mint(self, turn: Turn) -> str:
         """Make the id of an answer."""
-        return mint_id(turn.rng, self.templates["id"])
+        return mint_id(turn.rng, self.templates.get("id", ""))
 
     def _error_kind(self, status: int) -> tuple[str, Json]:
         kinds: dict[str, tuple[str, Json]] = self._row.get("errors", {})
@@ -224,26 +301,34 @@ class _EventWriter:
     def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
         self.events.append(Event(tag, self.form(name, value), name))
 
-    def add_block(self, names: tuple[str, str, str], place: dict[str, Json], block: _Block) -> None:
-        """Add the events of a block: its starts, its deltas, its end. `place` is in each of them."""
-        start, delta, stop = names
-        for one in block.starts:
-            self.add("start", start, place | one)
-        for value in block.deltas:
-            self.add("delta", delta, {**place, "delta": value})
-        self.add("stop", stop, place)
-
-
-class _Block(NamedTuple):
-    """A content block: its value in a whole body; the values of its start events and of its deltas in a stream."""
-
-    whole: Json
-    starts: Sequence[dict[str, Json]]
-    deltas: Sequence[Json]
-
 
 def _fill(template: Json, values: Mapping[str, Json]) -> Json:
-    return with_strings(template, lambda text: values[text[1:]] if text.startswith("$") else text)
+    """Return a copy of a template with its values: of `"$name"`, and of `"$?name"` as a member if there is one."""
+    match template:
+        case str():
+            return values[template.lstrip("$?")] if template.startswith("$") else template
+        case list():
+            return [_fill(one, values) for one in template]
+        case dict():
+            made = {key: _fill(one, values) for key, one in template.items()}
+            return {key: one for key, one in made.items() if one is not None or not f"{template[key]}".startswith("$?")}
+        case _:
+            return template
+
+
+def _decode(table: Any) -> Any:
+    """Decode the JSON in the texts of a table of streams."""
+    match table:
+        case dict():
+            texts = ("frame", "data", "part", "whole")
+            return {key: decode_value(one) if key in texts else _decode(one) for key, one in table.items()}
+        case list():
+            return [_decode(one) for one in table]
+        case _:
+            return table
+
+
+_STREAMS: dict[str, dict[str, Any]] = _decode(load_table("streams"))
 
 
 def estimate_tokens(value: Json) -> int:
@@ -275,10 +360,12 @@ class OpenAIChat(Api):
             self.fill("choice", index=at, message=self._message(reply), finish=self._finish(reply, turn))
             for at, reply in enumerate(turn.replies)
         ]
-        return self.fill("body", turn, id=self.mint(turn), choices=choices, usage=self.fill("usage", turn))
+        return self.fill(
+            "body", turn.values, id=self.mint(turn), choices=choices, usage=self.fill("usage", turn.values)
+        )
 
     def make_events(self, turn: Turn) -> list[Event]:
-        head = self.fill("chunk", turn, id=self.mint(turn))
+        head = self.fill("chunk", turn.values, id=self.mint(turn))
 
         def chunk(tag: Tag, choices: list[Json], usage: Json = None) -> Event:
             value = {**head, "choices": choices, **({"usage": usage} if turn.ask.usage else {})}
@@ -292,7 +379,7 @@ class OpenAIChat(Api):
         for row in zip_longest(*per_choice):
             events += [chunk(tag, [choice]) for tag, choice in filter(None, row)]
         if turn.ask.usage:
-            events.append(chunk("usage", [], self.fill("usage", turn)))
+            events.append(chunk("usage", [], self.fill("usage", turn.values)))
         return [*events, *self.end_stream()]
 
     def _finish(self, reply: Reply, turn: Turn) -> str:
@@ -347,24 +434,11 @@ class Mistral(OpenAIChat):
         return super().read_request({**body, "model": model}, target)
 
     def make_events(self, turn: Turn) -> list[Event]:
-        head, events = self.fill("chunk", turn, id=self.mint(turn)), list[Event]()
+        return Api.make_events(self, turn)
 
-        def add(tag: Tag, index: int, delta: Json, finish: str | None = None) -> None:
-            choice: Json = {"index": index, "delta": delta, "finish_reason": finish}
-            usage: dict[str, Json] = {"usage": self.fill("usage", turn)} if finish else {}
-            events.append(Event(tag, dump_json(head | {"choices": [choice]} | usage)))
-
-        for index, reply in enumerate(turn.replies):
-            add("open", index, {"role": "assistant", "content": ""})
-            for piece in split_pieces(reply.reasoning):
-                add("delta", index, {"content": [self.fill("thinking", text=piece)]})
-            for piece in split_pieces(reply.shown):
-                add("delta", index, {"content": piece})
-            if reply.calls:
-                calls: list[Json] = [_write_call(call) | {"index": at} for at, call in enumerate(reply.calls)]
-                add("delta", index, {"content": "", "tool_calls": calls})
-            add("finish", index, {"content": ""}, self.finish[reply.finish])
-        return [*events, _DONE]
+    def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        calls: list[Json] = [_write_call(call) | {"index": at} for at, call in enumerate(reply.calls)]
+        return super().values_of(turn, reply, number) | {"calls": calls or None}
 
     def _message(self, reply: Reply) -> Json:
         content: Json = reply.shown
@@ -384,7 +458,7 @@ class OpenAIResponses(Api):
         is_cut, items = turn.reply.finish == "length", self._items(turn.reply, turn)
         details: Json = {"reason": "max_output_tokens"} if is_cut else None
         facts: dict[str, Json] = {"status": "incomplete" if is_cut else "completed", "details": details}
-        return self.fill("body", turn, id=self.mint(turn), **facts, output=[*items])
+        return self.fill("body", turn.values, id=self.mint(turn), **facts, output=[*items])
 
     def make_events(self, turn: Turn) -> list[Event]:
         response = self.make_body(turn)
@@ -454,45 +528,11 @@ class OpenAICompletions(Api):
         last = rest.partition("<|im_end|>")[0] if marked else ask.user_text.strip().rpartition("\n")[2]
         return replace(ask, user_text=last)
 
-    def make_body(self, turn: Turn) -> Json:
-        choices: list[Json] = [
-            self.fill("choice", index=at, text=_write_text(reply), finish=self.finish[reply.finish])
-            for at, reply in enumerate(turn.replies)
-        ]
-        head = self.fill("head", turn, id=self.mint(turn))
-        return head | {"choices": choices, "usage": self.fill("usage", turn)}
-
-    def make_events(self, turn: Turn) -> list[Event]:
-        head, events = self.fill("head", turn, id=self.mint(turn)), list[Event]()
-
-        def add(tag: Tag, choices: list[Json], **more: Json) -> None:
-            events.append(Event(tag, dump_json({**head, "choices": choices, **more})))
-
-        for at, reply in enumerate(turn.replies):
-            for piece in split_pieces(_write_text(reply)):
-                add("delta", [self.fill("choice", index=at, text=piece, finish=None)])
-            add("finish", [self.fill("choice", index=at, text="", finish=self.finish[reply.finish])])
-        if turn.ask.usage:
-            add("usage", [], usage=self.fill("usage", turn))
-        return [*events, *self.end_stream()]
-
-
-def _write_text(reply: Reply) -> str:
-    thought = f"<think>\n{reply.reasoning}\n</think>\n\n" if reply.reasoning else ""
-    return thought + reply.shown + (write_markup("hermes_json", reply.calls) if reply.calls else "")
-
-
-class DeepInfra(OpenAICompletions):
-    def make_body(self, turn: Turn) -> Json:
-        return self.fill("body", turn, id=self.mint(turn), text=_write_text(turn.reply))
-
-    def make_events(self, turn: Turn) -> list[Event]:
-        text = _write_text(turn.reply)
-        pieces = split_pieces(text)
-        tokens = [self.fill("token", number=at, text=one, all=None) for at, one in enumerate(pieces)]
-        last = self.fill("token", number=len(pieces), text="", all=text)
-        last |= {"num_output_tokens": turn.reply.tokens, "num_input_tokens": turn.ask.prompt_tokens}
-        return [*(Event("delta", dump_json(token)) for token in tokens), Event("finish", dump_json(last)), _DONE]
+    def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        thought = f"<think>\n{reply.reasoning}\n</think>\n\n" if reply.reasoning else ""
+        written = thought + reply.shown + (write_markup("hermes_json", reply.calls) if reply.calls else "")
+        own: dict[str, Json] = {"written": written, "last": len(split_pieces(written))}
+        return super().values_of(turn, reply, number) | own
 
 
 # --- content blocks: Anthropic, Bedrock, Cohere ---------------------------------------------------------------------
@@ -510,53 +550,15 @@ class Anthropic(Api):
 
     ping = _PING.encode()
 
-    def make_body(self, turn: Turn) -> Json:
-        content: list[Json] = [block.whole for block in self._blocks(turn.reply, turn.rng)]
-        return self.fill("message", turn, id=self.mint(turn), content=content)
-
     def make_events(self, turn: Turn) -> list[Event]:
-        """Make the events; a ping follows the first start. JSON is padded against traffic analysis."""
-        reply, rng = turn.reply, turn.rng
-        writer = _EventWriter(
-            lambda name, value: f"{dump_json({'type': name, **value})[:-1]}{' ' * rng.randrange(12)}}}"
-        )
-        message = self.fill("message", turn, id=self.mint(turn), completion=1, content=[], finish=None)
-        writer.add("open", "message_start", {"message": message})
-        names = ("content_block_start", "content_block_delta", "content_block_stop")
-        blocks = self._blocks(reply, rng)
-        first = len(blocks) - len(reply.calls)
-        for index, block in enumerate(blocks):
-            fault = reply.calls[index - first].place if index >= first else "own"
-            place: dict[str, Json] = {"index": first if fault == "first" else index}
-            writer.add_block(names, {} if fault == "none" else place, block)
-        writer.add("finish", "message_delta", self.fill("end", turn))
-        writer.add("done", "message_stop", {})
-        start = next((at for at, event in enumerate(writer.events, 1) if event.tag == "start"), None)
-        if start is not None:
-            writer.events.insert(start, _PING)
-        return writer.events
+        """Make the events; a ping follows the first start."""
+        events = super().make_events(turn)
+        start = next((at for at, event in enumerate(events, 1) if event.tag == "start"), None)
+        return events if start is None else [*events[:start], _PING, *events[start:]]
 
-    def _blocks(self, reply: Reply, rng: random.Random) -> list[_Block]:
-        blocks: list[_Block] = []
-        if reply.reasoning:
-            signature = base64.b64encode(rng.randbytes(96)).decode()
-            whole: dict[str, Json] = {"type": "thinking", "thinking": reply.reasoning, "signature": signature}
-            deltas: list[Json] = [{"type": "thinking_delta", "thinking": one} for one in split_pieces(reply.reasoning)]
-            deltas.append({"type": "signature_delta", "signature": signature})
-            blocks.append(_Block(whole, [{"content_block": whole | {"thinking": "", "signature": ""}}], deltas))
-        if reply.shown:
-            deltas = [{"type": "text_delta", "text": piece} for piece in split_pieces(reply.shown)]
-            begun: Json = {"type": "text", "text": ""}
-            blocks.append(_Block({"type": "text", "text": reply.shown}, [{"content_block": begun}], deltas))
-        for call in reply.calls:
-            whole = {"type": "tool_use", "id": call.id, "name": call.name, "input": call.value}
-            start = whole | {"input": decode_value(call.start or "{}")}
-            # A second start of one block is a fault (`id-unstable`).
-            starts = [start, start | {"id": call.later_id}] if call.later_id else [start]
-            pieces = ("", *split_pieces(call.arguments))
-            deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
-            blocks.append(_Block(whole, [{"content_block": one} for one in starts], deltas))
-        return blocks
+    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
+        """Write the JSON of an event, padded against traffic analysis."""
+        return f"{dump_json(value)[:-1]}{' ' * rng.randrange(12)}}}"
 
 
 class BedrockAnthropic(Anthropic):
@@ -588,32 +590,8 @@ class Bedrock(Api):
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def make_body(self, turn: Turn) -> Json:
-        return self.fill("body", turn, content=[block.whole for block in self._blocks(turn.reply)])
-
-    def make_events(self, turn: Turn) -> list[Event]:
-        rng = turn.rng
-        writer = _EventWriter(lambda _, value: dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]}))
-        writer.add("open", "messageStart", {"role": "assistant"})
-        names = ("contentBlockStart", "contentBlockDelta", "contentBlockStop")
-        for index, block in enumerate(self._blocks(turn.reply)):
-            writer.add_block(names, {"contentBlockIndex": index}, block)
-        writer.add("finish", "messageStop", {"stopReason": self.finish[turn.reply.finish]})
-        writer.add("done", "metadata", self.fill("end", turn))
-        return writer.events
-
-    def _blocks(self, reply: Reply) -> Iterator[_Block]:
-        if reply.reasoning:
-            signature: dict[str, Json] = {"signature": "c2lnbmVk"}
-            deltas: list[Json] = [{"reasoningContent": {"text": piece}} for piece in split_pieces(reply.reasoning)]
-            whole: Json = {"reasoningContent": {"reasoningText": {"text": reply.reasoning, **signature}}}
-            yield _Block(whole, (), [*deltas, {"reasoningContent": signature}])
-        if reply.shown:
-            yield _Block({"text": reply.shown}, (), [{"text": piece} for piece in split_pieces(reply.shown)])
-        for call in reply.calls:
-            named: dict[str, Json] = {"toolUseId": call.id, "name": call.name}
-            deltas = [{"toolUse": {"input": piece}} for piece in split_pieces(call.text)]
-            yield _Block({"toolUse": {**named, "input": call.value}}, [{"start": {"toolUse": named}}], deltas)
+    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
+        return dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]})
 
 
 class Cohere(Api):
@@ -621,42 +599,6 @@ class Cohere(Api):
     comes as `tool-plan-delta`. `message-end` has the finish reason and the usage; `[DONE]` follows.
     https://docs.cohere.com/v2/docs/streaming
     """
-
-    def make_body(self, turn: Turn) -> Json:
-        reply = turn.reply
-        message: dict[str, Json] = {"role": "assistant"}
-        if reply.calls:
-            message["tool_plan"] = reply.reasoning
-            message["tool_calls"] = [_write_call(call) for call in reply.calls]
-        content: list[Json] = []
-        if reply.reasoning and not reply.calls:
-            content.append({"type": "thinking", "thinking": reply.reasoning})
-        if reply.shown:
-            content.append({"type": "text", "text": reply.shown})
-        if content or not reply.calls:
-            message["content"] = content
-        return {"id": self.mint(turn), "message": message, **self.fill("end", turn)}
-
-    def make_events(self, turn: Turn) -> list[Event]:
-        reply = turn.reply
-        writer = _EventWriter()
-        writer.add("open", "message-start", {"id": self.mint(turn), "delta": self.fill("start")})
-        if reply.calls:
-            for piece in split_pieces(reply.reasoning):
-                writer.add("delta", "tool-plan-delta", {"delta": {"message": {"tool_plan": piece}}})
-        texts = {"thinking": "" if reply.calls else reply.reasoning, "text": reply.shown}
-        for index, (kind, text) in enumerate((kind, text) for kind, text in texts.items() if text):
-            begun: dict[str, Json] = {"delta": {"message": {"content": {"type": kind, kind: ""}}}}
-            deltas: list[Json] = [{"message": {"content": {kind: piece}}} for piece in split_pieces(text)]
-            names = ("content-start", "content-delta", "content-end")
-            writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
-        for index, call in enumerate(reply.calls):
-            begun = {"delta": {"message": {"tool_calls": _write_call(replace(call, start="", arguments=""))}}}
-            deltas = [{"message": {"tool_calls": {"function": {"arguments": one}}}} for one in split_pieces(call.text)]
-            names = ("tool-call-start", "tool-call-delta", "tool-call-end")
-            writer.add_block(names, {"index": index}, _Block(None, [begun], deltas))
-        writer.add("finish", "message-end", {"delta": self.fill("end", turn)})
-        return [*writer.events, _DONE]
 
 
 # --- calls that come whole: Gemini, Ollama --------------------------------------------------------------------------
@@ -673,83 +615,12 @@ class Gemini(Api):
         framed: Framing = "events" if parse_qs(query).get("alt") == ["sse"] else "array"
         return replace(super().read_request(body, target), framing=framed)
 
-    def make_body(self, turn: Turn) -> Json:
-        parts = self._parts(turn, lambda text: [text] if text else [])
-        if not (turn.reply.shown or turn.reply.calls):
-            parts.append({"text": ""})
-        return self._reply(parts, turn, self.mint(turn), ends=True)
 
-    def make_events(self, turn: Turn) -> list[Event]:
-        id_ = self.mint(turn)
-        deltas = [self._reply([part], turn, id_) for part in self._parts(turn, split_pieces)]
-        end = self._reply([{"text": ""}], turn, id_, ends=True)
-        return [*(Event("delta", dump_json(delta)) for delta in deltas), Event("finish", dump_json(end))]
-
-    def _parts(self, turn: Turn, split: Callable[[str], list[str]]) -> list[Json]:
-        """Return the parts of a reply. The first call carries the signature of the thought before it."""
-        reply = turn.reply
-        parts: list[Json] = [{"text": piece, "thought": True} for piece in split(reply.reasoning)]
-        parts += [{"text": piece} for piece in split(reply.shown)]
-        calls: list[dict[str, Json]] = [{"functionCall": {"name": one.name, "args": one.value}} for one in reply.calls]
-        for first in calls[:1]:
-            first["thoughtSignature"] = base64.b64encode(turn.rng.randbytes(48)).decode()
-        return [*parts, *calls]
-
-    def _reply(self, parts: list[Json], turn: Turn, id_: str, *, ends: bool = False) -> Json:
-        usage: dict[str, Json] = {"promptTokenCount": turn.values["prompt"], "totalTokenCount": turn.values["total"]}
-        finish: dict[str, Json] = {}
-        if ends:
-            usage["candidatesTokenCount"] = turn.values["completion"]
-            finish["finishReason"] = turn.values["finish"]
-        content: Json = {"parts": parts, "role": "model"}
-        candidates: Json = [{"content": content, **finish, "index": 0}]
-        return {"candidates": candidates, "usageMetadata": usage, **self.fill("head", turn, id=id_)}
-
-
-class OllamaChat(Api):
+class Ollama(Api):
     """JSON lines unless the request declines the stream. A call comes whole, in a separate line, its arguments as a value;
     a reply with calls ends with `stop`. The last line has `done: true`, the reason and the counts. An error is a string.
     https://github.com/ollama/ollama/blob/main/docs/api.md
     """
-
-    text_member = "content"
-
-    def make_body(self, turn: Turn) -> Json:
-        reply = turn.reply
-        content: dict[str, Json] = {self.text_member: reply.shown}
-        if reply.reasoning:
-            content["thinking"] = reply.reasoning
-        if reply.calls:
-            content["tool_calls"] = _write_whole_calls(reply)
-        return self._line(content, turn) | self.fill("end", turn)
-
-    def make_events(self, turn: Turn) -> list[Event]:
-        reply = turn.reply
-        content: list[dict[str, Json]] = [{"thinking": piece} for piece in split_pieces(reply.reasoning)]
-        content += [{self.text_member: piece} for piece in split_pieces(reply.shown)]
-        content += [{"tool_calls": [call]} for call in _write_whole_calls(reply)]
-        lines = [self._line({self.text_member: "", **one}, turn) for one in content]
-        last = self._line({self.text_member: ""}, turn) | self.fill("end", turn)
-        return [*(Event("delta", dump_json(line)) for line in lines), Event("done", dump_json(last))]
-
-    def _line(self, content: dict[str, Json], turn: Turn) -> dict[str, Json]:
-        return self.fill("line", turn, content={"role": "assistant", **content})
-
-
-class OllamaGenerate(OllamaChat):
-    text_member = "response"
-
-    def _line(self, content: dict[str, Json], turn: Turn) -> dict[str, Json]:
-        line = super()._line({}, turn)
-        done = {"done": line.pop("done")}
-        line.pop("message")
-        return line | content | done
-
-
-def _write_whole_calls(reply: Reply) -> list[Json]:
-    return [
-        {"function": {"index": at, "name": call.name, "arguments": call.value}} for at, call in enumerate(reply.calls)
-    ]
 
 
 OPENAI, ANTHROPIC = OpenAIChat("openai_chat"), Anthropic("anthropic")
@@ -759,10 +630,10 @@ APIS: tuple[Api, ...] = (
     ANTHROPIC,
     OpenAIResponses("openai_responses"),
     OpenAICompletions("openai_completions"),
-    DeepInfra("deepinfra"),
+    OpenAICompletions("deepinfra"),
     Gemini("gemini"),
-    OllamaChat("ollama_chat"),
-    OllamaGenerate("ollama_generate"),
+    Ollama("ollama_chat"),
+    Ollama("ollama_generate"),
     Cohere("cohere"),
     Bedrock("bedrock"),
     BedrockAnthropic("bedrock_anthropic"),
