@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import resources
-from itertools import count, takewhile, zip_longest
+from itertools import chain, count, takewhile, zip_longest
 from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qs
 
@@ -180,12 +180,13 @@ class Api:
         return self.fill("body", values, id=self.mint(turn))
 
     def make_events(self, turn: Turn) -> list[Event]:
-        """Make the events of a stream, one choice after the other."""
+        """Make the events of a stream."""
         id_: dict[str, Json] = {"id": self.mint(turn)}
-        events: list[Event] = []
-        for number, reply in enumerate(turn.replies):
-            events += self._play(self._stream["stream"], self.values_of(turn, reply, number) | id_, reply, turn)
-        return [*events, *self._play(self._stream.get("end", ()), turn.values | id_, turn.reply, turn)]
+        choices = [
+            self._play(self._stream["stream"], self.values_of(turn, reply, at) | id_, reply, turn)
+            for at, reply in enumerate(turn.replies)
+        ]
+        return [*self.merge(choices), *self._play(self._stream.get("end", ()), turn.values | id_, turn.reply, turn)]
 
     def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
         """Return the values of the templates for a choice. Texts that are not there are None, but `text` is empty."""
@@ -199,6 +200,7 @@ class Api:
             "reasoning": reasoning,
             "thinking": None if reply.calls else reasoning,
             "plan": reply.reasoning if reply.calls else None,
+            "tool_calls": [_write_call(call) for call in reply.calls] or None,
         }
 
     def _play(
@@ -225,22 +227,31 @@ class Api:
         for number, call in enumerate(reply.calls if name == "calls" else ()):
             own: dict[str, Json] = {"call_id": call.id, "name": call.name, "arguments": call.text, "value": call.value}
             own |= {"started": decode_value(call.start or "{}"), "rest": call.arguments, "later_id": call.later_id}
-            place = {"own": index + number, "first": index, "none": None}[call.place]
-            found.append({**values, **own, "index": place, "number": number})
+            own |= {
+                "start": call.start,
+                "number": number,
+                "place": {"own": number, "first": 0, "none": None}[call.place],
+            }
+            own["index"] = {"own": index + number, "first": index, "none": None}[call.place]
+            found.append(values | own)
         for number, block in enumerate(found):
             is_signed = name == signature.get("block") and not number
             signed = base64.b64encode(turn.rng.randbytes(signature["bytes"])).decode() if is_signed else None
             block["signature"] = signed
-            yield {**block, "whole": _fill(step["whole"], block)}
+            yield {**block, "whole": _fill(step.get("whole"), block)}
 
     def _make_event(self, step: dict[str, Any], values: dict[str, Json], turn: Turn) -> Event:
         value = _fill(step["part"] if "part" in step else step["data"], values)
         if "part" in step:
             value = _fill(self._stream["frame"], {**values, "part": value})
-        data = value if isinstance(value, str) else self.encode(mapping(value), turn.rng)
+        data = value if isinstance(value, str) else self.encode(mapping(value), turn)
         return Event(step["tag"], data, step.get("name") or text_of(mapping(value).get("type")))
 
-    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
+    def merge(self, choices: Sequence[Iterator[Event]]) -> Iterator[Event]:
+        """Return the events of all choices, by default one choice after the other."""
+        return chain.from_iterable(choices)
+
+    def encode(self, value: dict[str, Json], turn: Turn) -> str:
         """Write the JSON of an event."""
         return dump_json(value)
 
@@ -355,71 +366,30 @@ class OpenAIChat(Api):
     https://platform.openai.com/docs/api-reference/chat/streaming
     """
 
-    def make_body(self, turn: Turn) -> Json:
-        choices: list[Json] = [
-            self.fill("choice", index=at, message=self._message(reply), finish=self._finish(reply, turn))
-            for at, reply in enumerate(turn.replies)
-        ]
-        return self.fill(
-            "body", turn.values, id=self.mint(turn), choices=choices, usage=self.fill("usage", turn.values)
-        )
-
     def make_events(self, turn: Turn) -> list[Event]:
-        head = self.fill("chunk", turn.values, id=self.mint(turn))
+        first = [Event("open", dump_json(self.templates["azure"]))] if turn.options.azure else []
+        return [*first, *super().make_events(turn)]
 
-        def chunk(tag: Tag, choices: list[Json], usage: Json = None) -> Event:
-            value = {**head, "choices": choices, **({"usage": usage} if turn.ask.usage else {})}
-            # Padding against traffic analysis: random text of varying length.
-            value["obfuscation"] = mint_id(turn.rng, f"{{alnum {turn.rng.randrange(16)}}}")
-            return Event(tag, dump_json(value))
+    def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        values = super().values_of(turn, reply, number)
+        values |= {"said": reply.text, "refusal": reply.refusal or None, "begun": "" if reply.text else None}
+        values["content"] = reply.text or (None if reply.calls or reply.refusal else "")
+        if reply.finish == "tool_calls" and turn.ask.forced:  # documented: a forced function ends with `stop`
+            values["finish"] = self.finish["forced"]
+        return values
 
-        events = [Event("open", dump_json(self.templates["azure"]))] if turn.options.azure else []
-        # The choices of one answer take turns, as with the vendor.
-        per_choice = (self._deltas(at, reply, turn) for at, reply in enumerate(turn.replies))
-        for row in zip_longest(*per_choice):
-            events += [chunk(tag, [choice]) for tag, choice in filter(None, row)]
+    def merge(self, choices: Sequence[Iterator[Event]]) -> Iterator[Event]:
+        """Let the choices take turns, as with the vendor."""
+        return filter(None, chain.from_iterable(zip_longest(*choices)))
+
+    def encode(self, value: dict[str, Json], turn: Turn) -> str:
+        """Write the JSON of an event, with padding against traffic analysis: random text of varying length."""
         if turn.ask.usage:
-            events.append(chunk("usage", [], self.fill("usage", turn.values)))
-        return [*events, *self.end_stream()]
-
-    def _finish(self, reply: Reply, turn: Turn) -> str:
-        # Documented: a forced function ends with `stop`.
-        return self.finish["forced" if reply.finish == "tool_calls" and turn.ask.forced else reply.finish]
-
-    def _message(self, reply: Reply) -> Json:
-        message: dict[str, Json] = {"role": "assistant", "content": reply.text or None}
-        if not (reply.text or reply.calls or reply.refusal):
-            message["content"] = ""
-        if reply.reasoning:
-            message["reasoning_content"] = reply.reasoning
-        message |= {"refusal": reply.refusal or None, "annotations": []}
-        if reply.calls:
-            message["tool_calls"] = [_write_call(call) for call in reply.calls]
-        return message
-
-    def _deltas(self, index: int, reply: Reply, turn: Turn) -> Iterator[tuple[Tag, Json]]:
-        """Yield the choices of one index in order, each with the tag of its event."""
-        opening: dict[str, Json] = {"role": "assistant", "content": "" if reply.text else None, "refusal": None}
-        deltas: list[Json] = [{"reasoning_content": piece} for piece in split_pieces(reply.reasoning)]
-        deltas += [{"content": piece} for piece in split_pieces(reply.text)]
-        deltas += [{"refusal": piece} for piece in split_pieces(reply.refusal)]
-        for position, call in enumerate(reply.calls):
-            deltas += [{"tool_calls": [delta]} for delta in _write_call_deltas(position, call)]
-        yield "open", self.fill("delta", index=index, delta=opening, finish=None)
-        for delta in deltas:
-            yield "delta", self.fill("delta", index=index, delta=delta, finish=None)
-        yield "finish", self.fill("delta", index=index, delta={}, finish=self._finish(reply, turn))
+            value.setdefault("usage", None)
+        return dump_json({**value, "obfuscation": mint_id(turn.rng, f"{{alnum {turn.rng.randrange(16)}}}")})
 
 
-def _write_call_deltas(position: int, call: Call) -> Iterator[Json]:
-    place: dict[str, Json] = {} if call.place == "none" else {"index": position if call.place == "own" else 0}
-    yield {**place, **_write_call(replace(call, arguments=""))}
-    later: dict[str, Json] = {"id": call.later_id} if call.later_id else {}
-    for piece in split_pieces(call.arguments):
-        yield {**place, **later, "function": {"arguments": piece}}
-
-
-class Mistral(OpenAIChat):
+class Mistral(Api):
     """OpenAI's format with content lists for thinking, calls in one piece, and its own errors.
 
     The path is OpenAI's, so the host decides, or the name of the vendor's SDK. https://docs.mistral.ai/api/#tag/chat
@@ -433,19 +403,12 @@ class Mistral(OpenAIChat):
         model = text_of(body.get("model")) or text_of(body.get("agent_id"))
         return super().read_request({**body, "model": model}, target)
 
-    def make_events(self, turn: Turn) -> list[Event]:
-        return Api.make_events(self, turn)
-
     def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        values = super().values_of(turn, reply, number)
+        thinking: Json = {"type": "thinking", "thinking": [{"type": "text", "text": reply.reasoning}]}
+        values["content"] = [thinking, {"type": "text", "text": reply.shown}] if reply.reasoning else reply.shown
         calls: list[Json] = [_write_call(call) | {"index": at} for at, call in enumerate(reply.calls)]
-        return super().values_of(turn, reply, number) | {"calls": calls or None}
-
-    def _message(self, reply: Reply) -> Json:
-        content: Json = reply.shown
-        if reply.reasoning:
-            content = [self.fill("thinking", text=reply.reasoning), {"type": "text", "text": reply.shown}]
-        calls: list[Json] = [_write_call(call) for call in reply.calls]
-        return {"role": "assistant", "content": content, "tool_calls": calls or None}
+        return values | {"numbered": calls or None}
 
 
 class OpenAIResponses(Api):
@@ -556,9 +519,9 @@ class Anthropic(Api):
         start = next((at for at, event in enumerate(events, 1) if event.tag == "start"), None)
         return events if start is None else [*events[:start], _PING, *events[start:]]
 
-    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
+    def encode(self, value: dict[str, Json], turn: Turn) -> str:
         """Write the JSON of an event, padded against traffic analysis."""
-        return f"{dump_json(value)[:-1]}{' ' * rng.randrange(12)}}}"
+        return f"{dump_json(value)[:-1]}{' ' * turn.rng.randrange(12)}}}"
 
 
 class BedrockAnthropic(Anthropic):
@@ -590,8 +553,8 @@ class Bedrock(Api):
 
     ping = encode_message(Event("ping", "{}", "ping"))
 
-    def encode(self, value: dict[str, Json], rng: random.Random) -> str:
-        return dump_json({**value, "p": _PADDING[: rng.randrange(1, len(_PADDING))]})
+    def encode(self, value: dict[str, Json], turn: Turn) -> str:
+        return dump_json({**value, "p": _PADDING[: turn.rng.randrange(1, len(_PADDING))]})
 
 
 class Cohere(Api):
