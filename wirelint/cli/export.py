@@ -7,7 +7,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, get_args
+from typing import get_args
 
 import click
 
@@ -105,46 +105,45 @@ def _annotations(checked: Checked) -> dict[str, Json]:
 
 def _writer(kind: str) -> tuple[Callable[[Path, Iterator[Checked]], None], frozenset[str]]:
     """Return the function that writes a format, and the names in the folder that it fills; none if it writes a file."""
-    if kind != "parquet":
-        return functools.partial(_write_file, _WRITERS[kind]), frozenset()
-    try:
-        from wirelint.view.parquet import DATASETS, write_tables
-    except ImportError as error:
-        raise click.ClickException("--format parquet needs DuckDB: pip install 'wirelint[tables]'") from error
-    return write_tables, DATASETS
+    if kind == "parquet":
+        try:
+            from wirelint.view.parquet import DATASETS, write_tables
+        except ImportError as error:
+            raise click.ClickException("--format parquet needs DuckDB: pip install 'wirelint[tables]'") from error
+        return write_tables, DATASETS
+
+    def write(path: Path, items: Iterator[Checked]) -> None:
+        with path.open("wb") as out:
+            out.writelines(_PIECES[kind](items))
+
+    return write, frozenset()
 
 
-def _write_file(write: Callable[[BinaryIO, Iterator[Checked]], None], path: Path, items: Iterator[Checked]) -> None:
-    with path.open("wb") as out:
-        write(out, items)
-
-
-def _write_lines(out: BinaryIO, items: Iterator[Checked]) -> None:
+def _lines(items: Iterator[Checked]) -> Iterator[bytes]:
     for checked in items:
         annotations = checked.record.annotations.items()
         kept = {name: item for name, item in annotations if name not in ("prior", "expect")}
-        out.write(encode(dataclasses.replace(checked.record, annotations=kept), _annotations(checked)))
+        yield encode(dataclasses.replace(checked.record, annotations=kept), _annotations(checked))
 
 
-def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
-    out.write(har.opening())
+def _har(items: Iterator[Checked]) -> Iterator[bytes]:
+    yield har.opening()
     for number, checked in enumerate(items):
         findings = checked.findings
         texts = [f"{finding.name}: {finding.message}" for finding in findings[:_SHOWN]]
         texts += [f"and {len(findings) - _SHOWN} more"] if len(findings) > _SHOWN else []
-        comment = "; ".join(texts) or "ok"
-        out.write(har.entry(checked.record, _annotations(checked), comment, first=not number))
-    out.write(har.closing("written by wirelint export; findings are in _wirelint"))
+        yield har.entry(checked.record, _annotations(checked), "; ".join(texts) or "ok", first=not number)
+    yield har.closing("written by wirelint export; findings are in _wirelint")
 
 
-def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
+def _flows(items: Iterator[Checked]) -> Iterator[bytes]:
     # Loading mitmproxy takes most of a second, and only these files need it.
     from wirelint.addon.annotate import annotation
     from wirelint.capture.writers.flows import flow_of
 
     for checked in items:
         made = annotation(checked)
-        out.write(flow_of(checked.record, made.comment, made.marker, made.metadata))
+        yield flow_of(checked.record, made.comment, made.marker, made.metadata)
 
 
-_WRITERS = {"har": _write_har, "mitm": _write_flows, "jsonl": _write_lines}
+_PIECES = {"har": _har, "mitm": _flows, "jsonl": _lines}

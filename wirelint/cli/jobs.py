@@ -22,10 +22,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeAlias, TypeVar
 
 import click
 from rich.filesize import decimal
@@ -54,12 +53,7 @@ Work = Callable[[Scopes, T, Emit, Report], None]
 """Function that works on a task in a worker: (rules, task, receiver of results, receiver of failures)."""
 
 
-class _HasRecord(Protocol):
-    @property
-    def record(self) -> Record: ...
-
-
-Item = TypeVar("Item", bound="Record | Problem | _HasRecord")
+Item = TypeVar("Item", bound="Record | Problem | Checked")
 
 Counts: TypeAlias = "SynchronizedArray[float] | list[float]"
 """The number of records and of bytes that are done; shared by processes, or in a list."""
@@ -297,7 +291,7 @@ class Workers(contextlib.ExitStack):
                 while True:
                     item = pickle.load(file)
                     if isinstance(item, _Failure):
-                        self._bar.inform(item.text)
+                        self._bar.inform(item)
                     else:
                         yield item
             path.unlink()
@@ -324,9 +318,10 @@ def _check(
             emit(item.outline if outline and isinstance(item, Checked) else item)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    text: str
+class _Failure(str):
+    """The message about a failure of a rule or of a reader."""
+
+    __slots__ = ()
 
 
 def _require_success(future: Future[None]) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -110,8 +110,7 @@ class _Job:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Budget:
+class _Budget(NamedTuple):
     """Most requests, and most US dollars; None for no limit."""
 
     requests: int | None = None
@@ -129,7 +128,7 @@ def _read_budgets(_ctx: click.Context, _param: click.Parameter, values: tuple[st
             amount = 0
         if not 0 < amount < float("inf"):
             raise click.BadParameter(f"{printable(text)}: give a number of requests, or dollars as in '$2.50'")
-        limits = replace(limits, money=amount) if is_money else replace(limits, requests=int(amount))
+        limits = limits._replace(money=amount) if is_money else limits._replace(requests=int(amount))
     return limits
 
 

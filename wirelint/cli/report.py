@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,12 +85,15 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
 
 
 def _print_scores(
-    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], found: Sequence[object], documents: Json
+    output_format: str,
+    sheets: Callable[[], Sequence[scorecard.Sheet]],
+    found: Sequence[object],
+    documents: Iterable[dict[str, Json]],
 ) -> None:
     """Print what was found, in a format. `documents`: as JSON."""
     match output_format:
         case "json":
-            click.echo(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode())
+            click.echo(orjson.dumps([*documents], option=orjson.OPT_INDENT_2).decode())
         case "svg":
             click.echo(scorecard.picture([card for card in found if isinstance(card, scores.Card)]))
         case "markdown":
@@ -123,7 +127,7 @@ def stats(
             for item in inputs.checked():
                 repeats.add(item.folded)
             found = repeats.ordered()
-            documents: Json = [one.document for one in found]
+            documents = (one.document for one in found)
             _print_scores(output_format, lambda: [scorecard.issue_table(found)], found, documents)
             inform(f"{counted(len(found), 'issue')} in {counted(repeats.exchanges, 'exchange')}")
         else:
@@ -158,7 +162,7 @@ class _Inputs(ExitStack):
             option, lack = ("--judge", "texts") if judge is not None else ("--side client", "replies as delivered")
             raise click.UsageError(f"{option}: {self.tables[0]} holds tables, which have no {lack}; name the captures")
         self._selection, self._rules, self._judge = selection, selection.scopes(), judge
-        self._is_delivered, self._is_keyed, self._chosen = side == "client", keyed, chosen
+        self._observe, self._chosen = partial(scores.observe, delivered=side == "client", keyed=keyed), chosen
         self.bar = self.enter_context(Bar([path for path in paths if path not in self.tables], verb))
         self._workers = self.enter_context(Workers(jobs, self.bar, selection.scopes))
         self.left_out = 0
@@ -169,8 +173,7 @@ class _Inputs(ExitStack):
 
     def seen(self) -> Iterator[scores.Observation]:
         """Yield the figures of all exchanges with a model, and count the others."""
-        read = (scores.observe(one, delivered=self._is_delivered, keyed=self._is_keyed) for one in self._read())
-        for seen in chain(read, (seen for seen, _ in self._rows())):
+        for seen in chain(map(self._observe, self._read()), (seen for seen, _ in self._rows())):
             if seen is None:
                 self.left_out += 1
             else:
@@ -208,11 +211,11 @@ def _print_counts(inputs: _Inputs, by: str, output_format: str) -> None:
     found: Sequence[scores.Card | scores.Bill]
     if by == "model":
         found = cards = scores.cards_of(inputs.seen())
-        documents: Json = [scorecard.card_document(card) for card in cards]
+        documents = map(scorecard.card_document, cards)
         _print_scores(output_format, lambda: scorecard.score_tables(cards), cards, documents)
     else:
         found = bills = scores.bills_of(inputs.seen(), by)
-        documents = [scorecard.bill_document(bill) for bill in bills]
+        documents = map(scorecard.bill_document, bills)
         _print_scores(output_format, lambda: [scorecard.bill_table(bills)] if bills else [], bills, documents)
     if inputs.left_out:
         inform(f"{counted(inputs.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
@@ -262,7 +265,7 @@ def print_comparison(
         message = f"no request of {names[0]} occurs in {names[1]}: replay the same requests, with their tools"
         raise click.ClickException(message)
     cards = [card for made in compared for card in (made.card, made.reference)]
-    documents: Json = [scorecard.comparison_document(made) for made in found]
+    documents = map(scorecard.comparison_document, found)
     _print_scores(output_format, lambda: scorecard.comparison_tables(compared), cards, documents)
     for made in found:
         if made.unmatched:

@@ -55,7 +55,11 @@ def run(
     """
     if live and log is not None:
         raise click.UsageError("--live and --log FILE exclude each other; choose one")
-    routes, (chain, login) = _routes(mode, command[0], _read_pairs(asked))
+    try:
+        routes = env.routes(mode, command[0], os.environ, _read_pairs(asked))
+        chain, login = env.proxy_in(os.environ) or ("", "")
+    except AddressError as error:
+        raise click.UsageError(str(error)) from error
     options = _options(captures, fix, ship, settings, dashboard=dashboard)
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
@@ -90,14 +94,6 @@ def run(
     for line in () if quiet else closing(parts, captures, command, is_blind):
         inform(line)
     return status
-
-
-def _routes(mode: env.Mode, program: str, asked: dict[str, str]) -> tuple[env.Routes, tuple[str, str]]:
-    """Return the routes of a program's traffic, and the proxy behind ours with its login."""
-    try:
-        return env.routes(mode, program, os.environ, asked), env.proxy_in(os.environ) or ("", "")
-    except AddressError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _options(
@@ -211,11 +207,10 @@ class Summary:
         if self.spending.counted:
             yield f"tokens: {spending_line(self.spending)}"
         width = max((len(name) for _, name, _ in self.rules), default=0)
-        shown = self.rules.most_common(_RULES_SHOWN)
-        for (code, name, severity), count in shown:
+        for (code, name, severity), count in self.rules.most_common(_RULES_SHOWN):
             yield f"  {code}  {name:<{width}}  {severity:<7}  {count}"
-        if len(self.rules) > len(shown):
-            yield f"  … and {len(self.rules) - len(shown)} more rules"
+        if len(self.rules) > _RULES_SHOWN:
+            yield f"  … and {len(self.rules) - _RULES_SHOWN} more rules"
 
     def _add(self, record: dict[str, Json]) -> None:
         self.exchanges += 1
