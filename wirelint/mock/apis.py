@@ -1,8 +1,9 @@
-"""The wire formats of the mock server: the bodies and events of each API. One class per API; `apis.json` has its facts.
+"""The wire formats of the mock server: the bodies and events of each API.
 
-A row has the API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids, and the
-templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. Requests are parsed
-by wirelint's own readers. The replies are independent of its writers: the mock is a check on them.
+A row of `apis.json` has an API's path, abilities, words (finish reasons, tool choices, error kinds), headers, forms of ids,
+and the templates of its bodies, in which `"$name"` is replaced by a value. `like` names a row to inherit from. A table of
+`streams.toml` has its events, and the blocks that a body has in another form. A class has what differs from these rules.
+Requests are parsed by wirelint's own readers. The replies are independent of its writers: the mock is a check on them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import json
 import random
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import resources
@@ -25,7 +26,7 @@ from wirelint.apis import by_name
 from wirelint.jsonvalues import mapping, mappings
 from wirelint.jsonvalues import number as number_of
 from wirelint.jsonvalues import text as text_of
-from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag, encode_message
+from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, encode_message
 from wirelint.mock.plan import (
     SAMPLES,
     Ask,
@@ -92,6 +93,19 @@ class Turn:
             "reasoning_tokens": sum(len(split_pieces(reply.reasoning)) for reply in self.replies),
             "wants_usage": self.ask.usage or None,
         }
+
+    @cached_property
+    def numbers(self) -> Iterator[int]:
+        """Numbers of the events of a stream."""
+        return count()
+
+    @cached_property
+    def _salt(self) -> int:
+        return self.rng.getrandbits(64)
+
+    def mint_item(self, form: str, number: int) -> str:
+        """Make the id of an item, equal for the item in the body and in each event."""
+        return mint_id(random.Random(f"{self._salt}/{form}/{number}"), form) if form else ""
 
     @property
     def topic(self) -> Topic:
@@ -181,12 +195,15 @@ class Api:
 
     def make_events(self, turn: Turn) -> list[Event]:
         """Make the events of a stream."""
-        id_: dict[str, Json] = {"id": self.mint(turn)}
+        return self.play(turn, {"id": self.mint(turn)})
+
+    def play(self, turn: Turn, more: dict[str, Json]) -> list[Event]:
+        """Make the events of the table of the stream. `more`: values that all of its templates have."""
         choices = [
-            self._play(self._stream["stream"], self.values_of(turn, reply, at) | id_, reply, turn)
+            self._play(self._stream["stream"], self.values_of(turn, reply, at) | more, reply, turn)
             for at, reply in enumerate(turn.replies)
         ]
-        return [*self.merge(choices), *self._play(self._stream.get("end", ()), turn.values | id_, turn.reply, turn)]
+        return [*self.merge(choices), *self._play(self._stream.get("end", ()), turn.values | more, turn.reply, turn)]
 
     def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
         """Return the values of the templates for a choice. Texts that are not there are None, but `text` is empty."""
@@ -237,7 +254,7 @@ class Api:
         for number, block in enumerate(found):
             is_signed = name == signature.get("block") and not number
             signed = base64.b64encode(turn.rng.randbytes(signature["bytes"])).decode() if is_signed else None
-            block["signature"] = signed
+            block |= {"signature": signed, "item_id": turn.mint_item(step.get("id", ""), number)}
             yield {**block, "whole": _fill(step.get("whole"), block)}
 
     def _make_event(self, step: dict[str, Any], values: dict[str, Json], turn: Turn) -> Event:
@@ -300,17 +317,6 @@ class Api:
 
 
 _DONE = Event("done", "[DONE]")
-
-
-@dataclass(slots=True)
-class _EventWriter:
-    """Collects the events of one stream. `form` writes the JSON of an event, by default with its name as `type`."""
-
-    form: Callable[[str, dict[str, Json]], str] = lambda name, value: dump_json({"type": name, **value})
-    events: list[Event] = field(default_factory=list)
-
-    def add(self, tag: Tag, name: str, value: dict[str, Json]) -> None:
-        self.events.append(Event(tag, self.form(name, value), name))
 
 
 def _fill(template: Json, values: Mapping[str, Json]) -> Json:
@@ -417,68 +423,21 @@ class OpenAIResponses(Api):
     https://platform.openai.com/docs/api-reference/responses-streaming
     """
 
-    def make_body(self, turn: Turn) -> dict[str, Json]:
-        is_cut, items = turn.reply.finish == "length", self._items(turn.reply, turn)
-        details: Json = {"reason": "max_output_tokens"} if is_cut else None
-        facts: dict[str, Json] = {"status": "incomplete" if is_cut else "completed", "details": details}
-        return self.fill("body", turn.values, id=self.mint(turn), **facts, output=[*items])
-
     def make_events(self, turn: Turn) -> list[Event]:
-        response = self.make_body(turn)
-        begun = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
-        numbers = count()
-        writer = _EventWriter(lambda name, value: dump_json({"type": name, "sequence_number": next(numbers), **value}))
-        writer.add("open", "response.created", {"response": begun})
-        writer.add("open", "response.in_progress", {"response": begun})
-        for index, item in enumerate(objects_in(response["output"])):
-            self._add_item(writer, index, item)
-        writer.add("done", f"response.{response['status']}", {"response": response})
-        return writer.events
+        response = mapping(self.make_body(turn))
+        begun: Json = response | {"status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
+        return self.play(turn, {"response": response, "begun": begun})
 
-    def _items(self, reply: Reply, turn: Turn) -> Iterator[Json]:
-        def mint(prefix: str) -> str:
-            return mint_id(turn.rng, f"{prefix}_{{hex 48}}")
+    def values_of(self, turn: Turn, reply: Reply, number: int) -> dict[str, Json]:
+        is_cut = reply.finish == "length"
+        status = "incomplete" if is_cut else "completed"
+        own: dict[str, Json] = {"status": status, "details": {"reason": "max_output_tokens"} if is_cut else None}
+        said = None if reply.refusal else reply.text or (None if reply.calls else "")
+        own |= {"ended": f"response.{status}", "said": said, "refusal": reply.refusal or None}
+        return super().values_of(turn, reply, number) | own
 
-        if reply.reasoning:
-            yield self.fill("reasoning", id=mint("rs"), text=reply.reasoning)
-        if reply.shown or not reply.calls:
-            part = self.fill("refusal" if reply.refusal else "text", text=reply.refusal or reply.text)
-            yield self.fill("message", id=mint("msg"), part=part)
-        for call in reply.calls:
-            yield self.fill("function_call", id=mint("fc"), call_id=call.id, name=call.name, arguments=call.text)
-
-    def _add_item(self, writer: _EventWriter, index: int, item: dict[str, Json]) -> None:
-        at: dict[str, Json] = {"output_index": index}
-        place: dict[str, Json] = {"item_id": item["id"], **at}
-        first: dict[str, Json] = {**item, **self.templates["begun"][item["type"]]}
-        if "status" in item:
-            first["status"] = "in_progress"
-        writer.add("start", "response.output_item.added", {**at, "item": first})
-        summary = "response.reasoning_summary"
-        for position, part in enumerate(objects_in(item.get("summary"))):
-            where = {**place, "summary_index": position}
-            _add_part(writer, f"{summary}_part", f"{summary}_text", where, part, "text")
-        for position, part in enumerate(objects_in(item.get("content"))):
-            name = "refusal" if part["type"] == "refusal" else "text"
-            where = {**place, "content_index": position}
-            _add_part(writer, "response.content_part", f"response.{part['type']}", where, part, name)
-        if item["type"] == "function_call":
-            _add_text(writer, "response.function_call_arguments", place, "arguments", str(item["arguments"]))
-        writer.add("stop", "response.output_item.done", {**at, "item": item})
-
-
-def _add_part(
-    writer: _EventWriter, stem: str, text_stem: str, place: dict[str, Json], part: dict[str, Json], name: str
-) -> None:
-    writer.add("start", f"{stem}.added", {**place, "part": {**part, name: ""}})
-    _add_text(writer, text_stem, place, name, str(part[name]))
-    writer.add("stop", f"{stem}.done", {**place, "part": part})
-
-
-def _add_text(writer: _EventWriter, stem: str, place: dict[str, Json], name: str, text: str) -> None:
-    for piece in split_pieces(text):
-        writer.add("delta", f"{stem}.delta", {**place, "delta": piece})
-    writer.add("stop", f"{stem}.done", {**place, name: text})
+    def encode(self, value: dict[str, Json], turn: Turn) -> str:
+        return dump_json({"type": value["type"], "sequence_number": next(turn.numbers), **value})
 
 
 class OpenAICompletions(Api):
