@@ -243,14 +243,10 @@ class Api:
         found = [{**values, "index": index}] if name != "calls" and values[name] is not None else []
         for number, call in enumerate(reply.calls if name == "calls" else ()):
             own: dict[str, Json] = {"call_id": call.id, "name": call.name, "arguments": call.text, "value": call.value}
-            own |= {"started": decode_value(call.start or "{}"), "rest": call.arguments, "later_id": call.later_id}
-            own |= {
-                "start": call.start,
-                "number": number,
-                "place": {"own": number, "first": 0, "none": None}[call.place],
-            }
-            own["index"] = {"own": index + number, "first": index, "none": None}[call.place]
-            found.append(values | own)
+            own |= {"start": call.start, "rest": call.arguments, "later_id": call.later_id, "number": number}
+            place = {"own": number, "first": 0, "none": None}[call.place]
+            own |= {"place": place, "index": None if place is None else index + place}
+            found.append(values | own | {"started": decode_value(call.start or "{}")})
         for number, block in enumerate(found):
             is_signed = name == signature.get("block") and not number
             signed = base64.b64encode(turn.rng.randbytes(signature["bytes"])).decode() if is_signed else None
