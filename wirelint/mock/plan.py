@@ -255,20 +255,13 @@ def make_calls(ask: Ask, number: int, topic: Topic, mint: Mint, *, salt: int = 0
 def _limit_reply(reply: Reply, limit: int | None) -> Reply:
     if limit is None or reply.tokens <= limit:
         return reply
-    left = limit
-
-    def take(text: str) -> str:
-        nonlocal left
-        pieces = split_pieces(text)[: max(left, 0)]
-        left -= len(pieces)
-        return "".join(pieces)
-
-    reasoning, text = take(reply.reasoning), take(reply.text)
-    calls = []
-    for call in reply.calls:
-        if left <= 0:
-            break
-        calls.append(replace(call, arguments=take(call.arguments)))
+    cut = []
+    for text in (reply.reasoning, reply.text, *(call.arguments for call in reply.calls)):
+        pieces = split_pieces(text)[:limit]
+        limit -= len(pieces)
+        cut.append("".join(pieces))
+    reasoning, text, *arguments = cut
+    calls = (replace(call, arguments=one) for call, one in zip(reply.calls, arguments, strict=True) if one)
     return Reply(reasoning, text, calls=tuple(calls), finish="length")
 
 
