@@ -19,6 +19,7 @@ a stream, because its start has been sent, and is removed from a whole body.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -73,10 +74,6 @@ class Change:
     @property
     def has_cuts(self) -> bool:
         return bool(self.cuts or self.late)
-
-    @property
-    def is_change(self) -> bool:
-        return bool(self.has_cuts or self.gone or self.id or self.name or self.item_id or self.input is not None)
 
     def patched(self, before: str) -> str:
         """Return the new text of the block. `before`: the text on the wire, complete or its beginning.
@@ -168,36 +165,40 @@ class Changes:
 
     # --- patched documents
 
-    def item(self, item: Mapping[str, Json], place: str) -> dict[str, Json] | None:
-        """Return a complete item with the changes; None if it was removed."""
+    def item(self, item: Mapping[str, Json], place: str, *, keep_empty: bool = True) -> dict[str, Json] | None:
+        """Return a complete item with the changes; None if it was removed.
+
+        Without `keep_empty`, parts that lost their text are left out, and so is an item without any other part.
+        """
         own = self.by_place.get(place)
         if own is not None and own.gone:
             return None
         kind = text(item.get("type")) or "message"
         made = dict(item)
-        if own is not None and own.is_change and kind in CALLS:
+        if own is not None and kind in CALLS:
             member = CALLS[kind][0]
             if own.input is not None or own.has_cuts:
                 made[member] = own.patched(text(item.get(member)) or "")
             return _labelled(made, own)
+        dropped = False
         for name in ("content", "summary"):
             listed = item.get(name)
             if isinstance(listed, list):
-                made[name] = [self.part(part, f"{place}/{name}/{n}") for n, part in enumerate(listed)]
+                parts = [self.part(part, f"{place}/{name}/{n}") for n, part in enumerate(listed)]
+                kept = [part for part, is_emptied in parts if keep_empty or not is_emptied]
+                dropped = dropped or len(kept) < len(parts)
+                made[name] = kept
             elif isinstance(listed, str) and (change := self.by_place.get(f"{place}/{name}")) is not None:
                 made[name] = change.patched(listed)
-        return made
+        return None if dropped and not made.get("content") and not made.get("summary") else made
 
-    def change_of(self, part: Json, place: str) -> tuple[str, Change | None]:
-        """Return the member with the text of a part, and the change of that text, if there is one."""
-        changes = ((name, self.by_place.get(f"{place}/{name}")) for name in ("text", "refusal"))
-        found = ((name, one) for name, one in changes if one is not None and one.has_cuts and isinstance(part, dict))
-        return next(found, ("", None))
-
-    def part(self, part: Json, place: str) -> Json:
-        """Return a part of a message or of reasoning with the changes."""
-        name, change = self.change_of(part, place)
-        return part if change is None else _patched_text(mapping(part), name, change)
+    def part(self, part: Json, place: str) -> tuple[Json, bool]:
+        """Return a part of a message or of reasoning with the changes, and whether it lost its text."""
+        for name in ("text", "refusal") if isinstance(part, dict) else ():
+            if (change := self.by_place.get(f"{place}/{name}")) is not None and change.has_cuts:
+                made = _patched_text(mapping(part), name, change)
+                return made, made[name] == ""
+        return part, False
 
 
 def _patched_text(source: Mapping[str, Json], name: str, change: Change) -> dict[str, Json]:
@@ -324,16 +325,24 @@ class WholeWriter(BodyWriter):
                 if (change := changes.by_place.get(f"/output/{index}")) is not None:
                     change.item_id = change.item_id or _separate_id(item, change, is_shared=id_ in seen)
                 seen.add(id_)
-            changed = _with_output(changed, list(_whole_output(listed, changes, out)))
+            changed = _with_output(changed, _whole_output(listed, changes, out))
         changed = _with_finish(changed, events, out)
         if (reply_id := reply_id_of(out)) is not None and "id" in document:
             changed["id"] = reply_id
         return changed
 
 
-def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> Iterator[Json]:
-    """Yield the items of a body, and new items at the place of their first text in `out`."""
-    position = ordinal = 0
+def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> list[Json]:
+    """Return the items of a body, and new items at the place of their first text in `out`."""
+    made: list[Json] = []
+    rest = deque(enumerate(listed))
+
+    def keep_until(last: int) -> None:
+        while rest and rest[0][0] <= last:
+            index, item = rest.popleft()
+            now = changes.item(item, f"/output/{index}", keep_empty=False) if isinstance(item, dict) else item
+            made.extend([now] if now is not None or item is None else [])
+
     seen: set[int] = set()
     for event in out:
         if not isinstance(event, (Start, Delta)) or event.block in seen:
@@ -343,38 +352,12 @@ def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]
         if start is None or (isinstance(event, Start) and start.kind in _TEXTS and start.form != "opaque"):
             continue  # an item is placed at its first text
         seen.add(event.block)
-        if block is not None:
-            if (made := _made_item(block, ordinal)) is not None:
-                yield made
-                ordinal += 1
-        elif start.wire_index is not None:
-            while position <= start.wire_index and position < len(listed):
-                for item in _kept(listed[position], position, changes):
-                    yield item
-                    ordinal += 1
-                position += 1
-    for place in range(position, len(listed)):
-        yield from _kept(listed[place], place, changes)
-
-
-def _kept(item: Json, index: int, changes: Changes) -> list[Json]:
-    """Return an item with the changes, without parts that lost their text; nothing if no part is left."""
-    if not isinstance(item, dict):
-        return [item]
-    place = f"/output/{index}"
-    now = changes.item(item, place)
-    if now is None:
-        return []
-    dropped = False
-    for name in ("content", "summary"):
-        parts = now.get(name)
-        if isinstance(parts, list):
-            found = [(part, *changes.change_of(part, f"{place}/{name}/{n}")) for n, part in enumerate(parts)]
-            kept = [part for part, own, one in found if not (one and one.cuts and mapping(part).get(own) == "")]
-            dropped = dropped or len(kept) < len(parts)
-            now[name] = list(kept)
-    empty = dropped and text(item.get("type")) not in CALLS and not now.get("content") and not now.get("summary")
-    return [] if empty else [now]
+        if block is None:
+            keep_until(-1 if start.wire_index is None else start.wire_index)
+        elif (item := _made_item(block, len(made))) is not None:
+            made.append(item)
+    keep_until(len(listed))
+    return made
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------
@@ -387,6 +370,7 @@ _DELTAS: dict[Kind, str] = {
     "tool_call": "response.function_call_arguments.delta",
 }
 _ITEM_EVENT = b"response.output_item."
+_ITEM_EVENTS = ("response.output_item.added", "response.output_item.done")
 
 
 class StreamWriter(ReplyWriter):
@@ -433,8 +417,8 @@ class StreamWriter(ReplyWriter):
         if _ITEM_EVENT in frame.raw:
             for place in {id(event.frame): event.frame for event in events if event.frame is not None}.values():
                 document = frame_document(place)
-                if (kind := document.get("type")) in ("response.output_item.added", "response.output_item.done"):
-                    self._item(document, self._index(document), begins=kind == "response.output_item.added")
+                if (kind := document.get("type")) in _ITEM_EVENTS:
+                    self._item(document, self._index(document), begins=kind == _ITEM_EVENTS[0])
 
     def _item(self, document: Mapping[str, Json], index: int | None, *, begins: bool) -> int:
         """Record that an item begins or ends. Return its new number."""
@@ -477,26 +461,28 @@ class StreamWriter(ReplyWriter):
             if frame.data is not None:
                 yield from self._flush()  # `[DONE]` of a server that never sends the whole response
             yield frame.raw if frame.raw else framed(None, frame.event, data=frame.data or "")
-        elif kind == "response.output_item.added":
-            yield from self._added(document, frame)
-        elif kind == "response.output_item.done":
-            yield from self._item_done(document, frame)
+        elif kind in _ITEM_EVENTS:
+            yield from self._item_event(document, frame, begins=kind.endswith("added"))
         elif "response" in document:
             yield self._numbered({**document, "response": self._with_id(document["response"], out)}, frame)
         else:
             yield from self._part(document, own, out, frame)
 
-    def _added(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = self._index(document)
-        index = len(self._places) if index is None else index
+    def _item_event(self, document: dict[str, Json], frame: Frame, *, begins: bool) -> Iterator[bytes]:
+        """Yield the event that begins or ends an item."""
+        index, item = self._index(document), mapping(document.get("item"))
+        index = len(self._places) if index is None and begins else index
         change = self._changes.by_place.get(f"/output/{index}")
-        if change is not None and change.gone:
+        if change is not None and change.gone and index is not None and (begins or index not in self._places):
             self._gone.add(index)
+        if index in self._gone:
             return
-        yield from self._flush()
-        item = mapping(document.get("item"))
-        now = self._item(document, index, begins=True)
-        if change is not None:
+        if begins or index not in self._places:
+            yield from self._flush()
+        now = self._item(document, index, begins=begins)
+        if not begins:
+            item = self._changes.item(item, f"/output/{index}") or item
+        elif change is not None and index is not None:
             is_shared = self._by_id.get(text(item.get("id")) or "", index) != index
             change.item_id = change.item_id or _separate_id(item, change, is_shared=is_shared)
             self._ids[index] = change.item_id or self._ids.get(index, "")
@@ -504,23 +490,7 @@ class StreamWriter(ReplyWriter):
             if change.emptied:
                 item["arguments"] = ""
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
-
-    def _item_done(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
-        index = self._index(document)
-        item = mapping(document.get("item"))
-        if index in self._gone:
-            return
-        if index is not None:
-            changed = self._changes.item(item, f"/output/{index}")
-            if changed is None and index not in self._places:
-                self._gone.add(index)
-                return
-            item = item if changed is None else changed
-        if index not in self._places:
-            yield from self._flush()
-        now = self._item(document, index, begins=False)
-        yield self._numbered({**document, "output_index": now, "item": item}, frame)
-        if not self._open:
+        if not begins and not self._open:
             yield from self._flush()
 
     def _part(
@@ -569,7 +539,7 @@ class StreamWriter(ReplyWriter):
         n = number(document.get("content_index")) or 0
         place = f"{item}/summary/{summary}" if summary is not None else f"{item}/content/{n}"
         if "part" in document:
-            made["part"] = self._changes.part(document["part"], place)
+            made["part"], _ = self._changes.part(document["part"], place)
             return
         for name in ("text", "refusal"):
             change = changes.get(f"{place}/{name}")
@@ -578,8 +548,7 @@ class StreamWriter(ReplyWriter):
                     made.update(_patched_text(document, name, change))
                 elif "annotation" in document:
                     made["annotation"] = _moved(document["annotation"], change)
-        own = changes.get(item)
-        if own is None or not own.is_change:
+        if (own := changes.get(item)) is None:
             return
         for name in ("arguments", "input"):
             if isinstance(given := document.get(name), str):
