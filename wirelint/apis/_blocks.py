@@ -216,6 +216,10 @@ class BlockStreamWriter(ReplyWriter, ABC):
     @abstractmethod
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent: ...
 
+    def about(self, kind: str, number: int, source: WireEvent, members: Mapping[str, Json]) -> WireEvent:
+        """Return an event about a block, with all other members of its source if that is an event of the same kind."""
+        return WireEvent(kind, {**only(source, kind), self.index_name: number, **members})
+
     @abstractmethod
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent: ...
 
@@ -438,8 +442,6 @@ class BlockWholeWriter(BodyWriter):
             changed = self.with_content(changed, content)
         if (finish := finish_of(out)) is not None:
             changed[self.finish_name] = finish.reason
-        if (id_ := reply_id_of(out)) is not None:
-            changed["id"] = id_
         return changed
 
 

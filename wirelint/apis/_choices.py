@@ -502,5 +502,4 @@ class ChoiceWholeWriter(BodyWriter, ChoiceWriter):
             choices[position] = cleaned = _without_empty(choice, dropped)
             if not same(before, after):
                 choices[position] = self.choice(cleaned, before, after)
-        id_ = reply_id_of(out)
-        return {**document, "choices": choices, **({"id": id_} if id_ is not None and "id" in document else {})}
+        return {**document, "choices": choices}

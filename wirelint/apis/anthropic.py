@@ -266,7 +266,7 @@ class StreamWriter(BlockStreamWriter):
 
     def _events(self, frame: Frame, source: WireEvent, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         if source.kind == "message":  # some gateways put the whole reply into one event
-            yield self.send(WireEvent("message", WholeWriter().patch(dict(source.body), own, out)))
+            yield self.send(WireEvent("message", WholeWriter().patched(dict(source.body), own, out)))
         else:
             yield from super()._events(frame, source, own, out)
 
@@ -275,19 +275,18 @@ class StreamWriter(BlockStreamWriter):
         return carry(made) if self.is_aws else made
 
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
-        own = only(source, "content_block_start")
-        block = _block(start, nested(own, "content_block"))
-        yield WireEvent("content_block_start", {**own, "index": number, "content_block": block})
+        kind = "content_block_start"
+        block = _block(start, nested(only(source, kind), "content_block"))
+        yield self.about(kind, number, source, {"content_block": block})
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         type_, name = _DELTA_OF.get(start.kind, ("text_delta", "text"))
-        own = only(source, "content_block_delta")
-        other = {key: value for key, value in nested(own, "delta").items() if key not in _TEXTS}
-        delta = {**other, "type": type_, name: words}
-        return WireEvent("content_block_delta", {**own, "index": number, "delta": delta})
+        own = nested(only(source, "content_block_delta"), "delta")
+        other = {key: value for key, value in own.items() if key not in _TEXTS}
+        return self.about("content_block_delta", number, source, {"delta": {**other, "type": type_, name: words}})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
-        return WireEvent("content_block_stop", {**only(source, "content_block_stop"), "index": number})
+        return self.about("content_block_stop", number, source, {})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message_delta") or {"usage": {"output_tokens": 0}}

@@ -278,9 +278,7 @@ class StreamWriter(BlockStreamWriter):
             if start.kind == "tool_call":
                 tool = nested(own, "start", "toolUse")
                 announced = {"toolUse": {**tool, "toolUseId": start.id or "", "name": start.name or ""}}
-            yield WireEvent(
-                _START, {**own, "contentBlockIndex": number, "start": {**nested(own, "start"), **announced}}
-            )
+            yield self.about(_START, number, source, {"start": {**nested(own, "start"), **announced}})
         if start.kind == "tool_call" and start.input not in (None, {}):
             yield self.delta(start, number, compact(start.input), source)
 
@@ -290,16 +288,15 @@ class StreamWriter(BlockStreamWriter):
             piece = {"toolUse": {"input": words}}
         elif start.kind == "reasoning":
             piece = {"reasoningContent": piece}
-        return WireEvent(_DELTA, {**only(source, _DELTA), "contentBlockIndex": number, "delta": piece})
+        return self.about(_DELTA, number, source, {"delta": piece})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
-        return WireEvent(_STOP, {**only(source, _STOP), "contentBlockIndex": number})
+        return self.about(_STOP, number, source, {})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         self._finished = True
-        return WireEvent(
-            _END, {**only(source, _END), "stopReason": finish.reason if finish is not None else "end_turn"}
-        )
+        reason = finish.reason if finish is not None else "end_turn"
+        return WireEvent(_END, {**only(source, _END), "stopReason": reason})
 
     def done(self, source: WireEvent) -> WireEvent | None:
         own = only(source, _END)

@@ -30,7 +30,6 @@ from wirelint.apis.writing import (
     finish_of,
     framed,
     patched_entries,
-    reply_id_of,
     same,
     set_or_drop,
     text_of,
@@ -244,26 +243,31 @@ class StreamWriter(BlockStreamWriter):
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         if _group_of(start) == _CALL:
             called = _call(start, nested(only(source, "tool-call-start"), "delta", "message", "tool_calls"), "")
-            yield _event("tool-call-start", source, number, "tool_calls", called)
+            yield self._put("tool-call-start", number, source, "tool_calls", called)
             return
         own = nested(only(source, "content-start"), "delta", "message", "content")
         block = own if start.kind == "opaque" else {"type": _field(start), **own, _field(start): ""}
-        yield _event("content-start", source, number, "content", block)
+        yield self._put("content-start", number, source, "content", block)
 
     def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
         match _group_of(start):
             case "":
                 return WireEvent("tool-plan-delta", {"delta": {"message": {"tool_plan": words}}})
             case "tool call":
-                return _event("tool-call-delta", source, number, "tool_calls", {"function": {"arguments": words}})
+                return self._put("tool-call-delta", number, source, "tool_calls", {"function": {"arguments": words}})
             case _:
                 own = nested(only(source, "content-delta"), "delta", "message", "content")
                 other = {name: value for name, value in own.items() if name not in _FIELDS}
-                return _event("content-delta", source, number, "content", {**other, _field(start): words})
+                return self._put("content-delta", number, source, "content", {**other, _field(start): words})
 
     def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
-        kind = "content-end" if _group_of(start) == CONTENT else "tool-call-end"
-        return WireEvent(kind, {**only(source, kind), "index": number})
+        return self.about("content-end" if _group_of(start) == CONTENT else "tool-call-end", number, source, {})
+
+    def _put(self, kind: str, number: int, source: WireEvent, name: str, value: Json) -> WireEvent:
+        """Return an event about a block whose message has `value` under `name`."""
+        delta = nested(only(source, kind), "delta")
+        message: Json = {**mapping(delta.get("message")), name: value}
+        return self.about(kind, number, source, {"delta": {**delta, "message": message}})
 
     def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
         own = only(source, "message-end")
@@ -278,36 +282,23 @@ class StreamWriter(BlockStreamWriter):
         return framed(None, frame.event, data=frame.data)  # clients of this API read the type alone
 
 
-def _event(kind: str, source: WireEvent, number: int, name: str, value: Json) -> WireEvent:
-    """Return an event that puts `value` into the delta of its source, under `name`."""
-    own = only(source, kind)
-    message: Json = {**nested(own, "delta", "message"), name: value}
-    return WireEvent(kind, {**own, "index": number, "delta": {**nested(own, "delta"), "message": message}})
-
-
 class WholeWriter(BodyWriter):
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         message = dict(mapping(document.get("message")))
         changed: dict[str, Json] = {**document, "message": message}
-        before, after = [{group: _of_group(some, group) for group in (CONTENT, _CALL, "")} for some in (events, out)]
-        if not same(before[_CALL], after[_CALL]):
-            set_or_drop(message, "tool_calls", _entries(message.get("tool_calls"), events, out, _CALL))
-        if not same(before[CONTENT], after[CONTENT]):
-            content = message.get("content")
-            if isinstance(content, str) and all(e.kind == "text" for e in after[CONTENT] if isinstance(e, Start)):
-                message["content"] = text_of(after[CONTENT])
+        for group, name in ((_CALL, "tool_calls"), (CONTENT, "content"), ("", "tool_plan")):
+            before, after = _of_group(events, group), _of_group(out, group)
+            if same(before, after):
+                continue
+            listed = message.get(name)
+            plain = isinstance(listed, str) and all(e.kind == "text" for e in after if isinstance(e, Start))
+            made: Json = text_of(after) if plain or not group else _entries(listed, events, out, group)
+            if name == "content" and (plain or "tool_calls" not in message):
+                message[name] = made
             else:
-                made = _entries(content, events, out, CONTENT)
-                if "tool_calls" in message:
-                    set_or_drop(message, "content", made)
-                else:
-                    message["content"] = made
-        if not same(before[""], after[""]):
-            set_or_drop(message, "tool_plan", text_of(after[""]))
+                set_or_drop(message, name, made)
         if (finish := finish_of(out)) is not None:
             changed["finish_reason"] = _reason(finish, document)
-        if (id_ := reply_id_of(out)) is not None:
-            changed["id"] = id_
         return changed
 
 

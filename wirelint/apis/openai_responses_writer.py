@@ -326,10 +326,7 @@ class WholeWriter(BodyWriter):
                     change.item_id = change.item_id or _separate_id(item, change, is_shared=id_ in seen)
                 seen.add(id_)
             changed = _with_output(changed, _whole_output(listed, changes, out))
-        changed = _with_finish(changed, events, out)
-        if (reply_id := reply_id_of(out)) is not None and "id" in document:
-            changed["id"] = reply_id
-        return changed
+        return _with_finish(changed, events, out)
 
 
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> list[Json]:

@@ -163,8 +163,13 @@ class BodyWriter(ReplyWriter, ABC):
         document = frame_document(frame)
         if same(events, out) or not document:
             return frame.raw
-        return dump(self.patch(document, events, out))
+        return dump(self.patched(document, events, out))
+
+    def patched(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
+        """Return a copy of the document with its `events` replaced by `out`."""
+        id_ = reply_id_of(out)
+        return self.patch(document, events, out) | ({"id": id_} if id_ is not None and "id" in document else {})
 
     @abstractmethod
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
-        """Return the document with its `events` replaced by `out`."""
+        """Return a copy with `events` replaced by `out`, apart from the reply's id."""
