@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words, output_tokens
+from wirelint.apis.traits import RAW_APIS, ended_by_itself, has_stop_words
 from wirelint.model import Exchange, Request, Text
+from wirelint.prices import tokens_of
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -69,7 +70,8 @@ class EmptyResponse(Rule):
             return
         if any(fault.kind in _UNREAD for fault in reply.faults) or _may_be_empty(request):
             return
-        tokens = output_tokens(reply.usage) or 0
+        counts = tokens_of(reply.usage)
+        tokens = counts.output - counts.reasoning if counts is not None else 0
         counted = f"; the usage counts {tokens} tokens" if tokens >= _LOST else ""
         if not reply.choices:
             has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)

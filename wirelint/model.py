@@ -421,11 +421,11 @@ class Request(Copied):
     the stream, if the API has such an option; None if the request does not set it.
     """
 
-    api: str
     model: str
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]
     body: Mapping[str, Json]
+    api: str = ""
     tool_choice: ToolChoice = ToolChoice()
     parallel_tool_calls: bool | None = None
     stream: bool = False

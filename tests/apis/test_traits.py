@@ -10,7 +10,7 @@ from tests.build import Assistant, Call, Result, Talk, User, read, some
 from tests.tables import rows, tables
 from wirelint.apis import APIS, channel_of
 from wirelint.apis.openai_chat import usage_report
-from wirelint.apis.traits import RAW_APIS, ended_by_itself, ending, has_stop_words, history_of, output_tokens, traits
+from wirelint.apis.traits import RAW_APIS, ended_by_itself, ending, has_stop_words, history_of, traits
 from wirelint.model import Choice, ToolCall, ToolResult
 from wirelint.text.pointers import at
 
@@ -61,11 +61,6 @@ def test_calls_and_results_are_where_the_table_says(api: str) -> None:
 def test_stop_sequences(api: str, more: dict[str, Any], expected: bool) -> None:
     request = some(read(Talk((User("Hi."),), "Hi.", request=more).record(api, False)).request)
     assert has_stop_words(request) is expected
-
-
-@rows(TABLES["counts"])
-def test_output_tokens(usage: Any, expected: int | None) -> None:
-    assert output_tokens(usage) == expected
 
 
 URLS: dict[str, Any] = TABLES["urls"]

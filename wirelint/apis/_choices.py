@@ -90,7 +90,7 @@ _SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
 """Names of models that search by themselves."""
 
 
-def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
+def read_chat(body: Mapping[str, Json], path: str = "") -> Request:
     """Return a request in the form of OpenAI's chat."""
     model = text(body.get("model")) or ""
     listed = [(tool, f"/{name}/{n}") for name in ("tools", "functions") for n, tool in mappings(body.get(name))]
@@ -98,7 +98,6 @@ def read_chat(body: Mapping[str, Json], api: str = "openai.chat") -> Request:
     parallel = body.get("parallel_tool_calls")
     searches = not _SEARCHES.isdisjoint(body) and any(body.get(name) for name in _SEARCHES)
     return Request(
-        api=api,
         model=model,
         messages=tuple([_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))]),
         tools=tools,
@@ -358,16 +357,14 @@ class ChoiceStreamWriter(ChoiceWriter, ReplyWriter, ABC):
             return frame.raw
         self.mark_altered(events, out)
         made: list[bytes] = []
-        seen = {id(event.frame) for event in events}
+        rest = {id(event.frame): event.frame for event in events if event.frame is not None}
         for place, own, group in groups(frame, events, out):
             made += self._group(place, own, group)
-            seen.discard(id(place))
+            rest.pop(id(place), None)
         # Documents without remaining events still have their other members to send, except after the end.
         late = any(isinstance(event, StreamViolation) and event.kind == "after-end" for event in events)
-        for event in () if late else events:
-            if event.frame is not None and id(event.frame) in seen:
-                seen.discard(id(event.frame))
-                made += self._group(event.frame, [one for one in events if one.frame is event.frame], [])
+        for place in () if late else rest.values():
+            made += self._group(place, [event for event in events if event.frame is place], [])
         return with_other_lines(frame, made)
 
     def close(self, out: Sequence[Event]) -> bytes:
@@ -429,14 +426,15 @@ class ChoiceStreamWriter(ChoiceWriter, ReplyWriter, ABC):
             document = {name: value for name, value in document.items() if name != "usage"}
         if not made and not document.get("usage") and not any(_stays(event, removed) for event in out):
             return
-        if all(len(entries) == 1 for entries in made):
-            choices = {"choices": [entries[0] for entries in made]} if made or "choices" in document else {}
-            yield framed({**document, **choices}, frame.event)
-            return
-        plain = {**document, **({"usage": None} if "usage" in document else {})}
         flat = [entry for entries in made for entry in entries]
-        for place, entry in enumerate(flat):
-            yield framed({**(document if place == len(flat) - 1 else plain), "choices": [entry]}, frame.event)
+        if flat or "choices" in document:
+            document = {**document, "choices": flat}
+        if len(flat) > len(made):  # a chunk for each entry, the last one with the usage
+            plain = {**document, **({"usage": None} if "usage" in document else {})}
+            for entry in flat[:-1]:
+                yield framed({**plain, "choices": [entry]}, frame.event)
+            document = {**document, "choices": flat[-1:]}
+        yield framed(document, frame.event)
 
 
 def _stays(event: Event, counts_removed: bool) -> bool:

@@ -96,7 +96,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
         model = unquote(found["bedrock"] or found["vertex"])
         stream = stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
     return Request(
-        api="anthropic.messages",
         model=model,
         messages=read_messages(body, _part),
         tools=tools,

@@ -77,7 +77,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     tools = tuple(_tools(config.get("tools")))
     stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt has its own messages and tools
     return Request(
-        api="bedrock.converse",
         model=model or text(body.get("modelId")) or "",
         messages=read_messages(body, _part),
         tools=tools,

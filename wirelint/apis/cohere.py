@@ -59,7 +59,7 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-    return dataclasses.replace(read_chat(body, "cohere.chat"), max_tokens=number(body.get("max_tokens")))
+    return dataclasses.replace(read_chat(body), max_tokens=number(body.get("max_tokens")))
 
 
 class Reader(BlockReader):

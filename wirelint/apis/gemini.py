@@ -97,7 +97,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     cached = bool(value_of(inner, "cachedContent"))
     streamed = path.rstrip("/").endswith(":streamGenerateContent")
     return Request(
-        api="google.generate_content",
         model=(text(body.get("model")) or model) if wrapped else model,  # the wrapper of Code Assist names the model
         messages=(
             *_system(inner, at),

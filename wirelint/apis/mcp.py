@@ -92,7 +92,7 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     for one, place in _messages(body):
         parts = [part_of(start, words) for start, words in _parts(one, place)]
         messages.append(Message("assistant", tuple([part for part in parts if part is not None]), place or "/"))
-    return Request(api="mcp", model="", messages=tuple(messages), tools=(), body=body, tools_known=False)
+    return Request(model="", messages=tuple(messages), tools=(), body=body, tools_known=False)
 
 
 def _messages(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], str]]:

@@ -296,7 +296,7 @@ def _spec(name: str, end: str, place: str) -> ApiSpec:
         return message and isinstance(document.get("done"), bool)
 
     def read_request(body: Mapping[str, Json], path: str = "") -> Request:
-        request = read_chat(body, name)
+        request = read_chat(body)
         return dataclasses.replace(
             request,
             messages=request.messages if place else tuple(_prompt(body)),

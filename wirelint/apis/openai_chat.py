@@ -12,6 +12,7 @@ choices (Azure), a last one with usage only, an error object in the middle of a 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -246,9 +247,8 @@ class Reader(ChoiceReader):
 
 @dataclass(slots=True)
 class Piece:
-    """The content of one chunk for one candidate. `made`: the call of a rewriter that the chunk is for."""
+    """The content of one chunk for one candidate."""
 
-    made: int | None = None
     texts: dict[Kind, list[Delta]] = field(default_factory=lambda: {"text": [], "reasoning": [], "refusal": []})
     calls: dict[int, list[Event]] = field(default_factory=dict)
     legacy: list[Event] = field(default_factory=list)
@@ -258,10 +258,13 @@ class Piece:
     def empty(self) -> bool:
         return not (any(self.texts.values()) or self.calls or self.legacy or self.reason)
 
-    def add(self, event: Event, start: Start) -> None:
-        if start.kind == "tool_call":
+    def add(self, event: Event, start: Start | None) -> None:
+        """Add an event. `start`: the start of its block."""
+        if isinstance(event, Finish):
+            self.reason = event.reason
+        elif start is not None and start.kind == "tool_call":
             (self.legacy if start.form == "legacy" else self.calls.setdefault(start.block, [])).append(event)
-        elif isinstance(event, Delta) and start.kind in self.texts:
+        elif start is not None and isinstance(event, Delta) and start.kind in self.texts:
             self.texts[start.kind].append(event)
 
 
@@ -292,26 +295,29 @@ class _ChatWriter(ChoiceWriter):
 
     def pieces(self, events: Sequence[Event]) -> Iterator[Piece]:
         """Yield the content of the chunks to write for the events of one candidate."""
-        piece = Piece()
+        piece, current = Piece(), None  # the call of a rewriter that the chunk is for
         for event in events:
-            if isinstance(event, Finish):
-                if piece.made is not None:
-                    yield piece
-                    piece = Piece()
-                piece.reason = event.reason
-                continue
-            if (start := self.start_of(event)) is None:
-                continue
-            made = start.block if start.kind == "tool_call" and start.block >= MADE else None
-            differs = made != piece.made and (piece.made is not None or made is not None)
-            if piece.reason is not None or (differs and not piece.empty):
+            start = self.start_of(event)
+            made = start.block if start is not None and start.kind == "tool_call" and start.block >= MADE else None
+            if start is None:
+                ends = isinstance(event, Finish) and current is not None
+            else:
+                ends = piece.reason is not None or (made != current and not piece.empty)
+            if ends:
                 yield piece
-                piece = Piece()
-            if start.kind == "tool_call":
-                piece.made = made
+                piece, current = Piece(), None
+            if start is not None and start.kind == "tool_call":
+                current = made
             piece.add(event, start)
         if not piece.empty:
             yield piece
+
+    def whole(self, events: Sequence[Event]) -> Piece:
+        """Return the content of one candidate of a whole body."""
+        piece = Piece()
+        for event in events:
+            piece.add(event, self.start_of(event))
+        return piece
 
     def entries(self, source: Mapping[str, Json], piece: Piece, *, numbered: bool) -> list[Json]:
         """Return the entries of `tool_calls`."""
@@ -369,7 +375,7 @@ def _content(source: Json, deltas: Sequence[Delta]) -> Json:
     if not isinstance(source, list):
         return text_of(deltas)
     parts: list[Json] = []
-    texts = {delta.item: "" for delta in deltas}
+    texts = defaultdict[int, str](str)
     for delta in deltas:
         texts[delta.item] += delta.text
     for position, part in enumerate(source):
@@ -458,13 +464,7 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
         name = "delta" if mapping(choice.get("delta")) else "message"
         source = mapping(choice.get(name))
         message = dict(source)
-        piece, old = Piece(), Piece()
-        for made, events in ((piece, after), (old, before)):
-            for event in events:
-                if isinstance(event, Finish):
-                    made.reason = event.reason
-                elif (start := self.start_of(event)) is not None:
-                    made.add(event, start)
+        piece, old = self.whole(after), self.whole(before)
         self.patch_text(message, source, piece, old)
         calls = [[event for events in one.calls.values() for event in events] for one in (old, piece)]
         if not same(*calls):
@@ -495,9 +495,7 @@ class WholeWriter(_ChatWriter, ChoiceWholeWriter):
             message["refusal"] = text_of(piece.texts["refusal"]) or None
 
 
-API = ApiSpec(
-    "openai.chat", claims, claims_reply, lambda body, _path: read_chat(body), Reader, StreamWriter, WholeWriter
-)
+API = ApiSpec("openai.chat", claims, claims_reply, read_chat, Reader, StreamWriter, WholeWriter)
 
 
 # --- Mistral ----------------------------------------------------------------------------------------------------------
@@ -544,7 +542,7 @@ MISTRAL = ApiSpec(
     "mistral.chat",
     _is_mistral,
     lambda _document: False,  # a reply looks like OpenAI's
-    lambda body, _path: read_chat(body, "mistral.chat"),
+    read_chat,
     MistralReader,
     partial(StreamWriter, thinks_in_content=True),
     partial(WholeWriter, thinks_in_content=True),

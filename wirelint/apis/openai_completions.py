@@ -40,11 +40,11 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return "object" not in document and "text" in first and "message" not in first and "delta" not in first
 
 
-def read_prompt(body: Mapping[str, Json], api: str, name: str) -> Request:
+def read_prompt(body: Mapping[str, Json], name: str) -> Request:
     """Return a request whose prompts are in the member `name`, with the members that it shares with the chat API."""
     parts = tuple(_prompts(body.get(name), f"/{name}"))
     messages = (Message("user", parts, parts[0].pointer if len(parts) == 1 else "/prompt"),) if parts else ()
-    return dataclasses.replace(read_chat(body, api), messages=messages)
+    return dataclasses.replace(read_chat(body), messages=messages)
 
 
 def _prompts(prompt: Json, place: str) -> Iterator[Part]:
@@ -125,7 +125,7 @@ API = ApiSpec(
     "openai.completions",
     lambda _path, _headers, body: "prompt" in body,
     claims_reply,
-    lambda body, _path: read_prompt(body, "openai.completions", "prompt"),
+    lambda body, _path: read_prompt(body, "prompt"),
     Reader,
     StreamWriter,
     WholeWriter,
@@ -155,9 +155,7 @@ def _is_deepinfra_reply(document: Mapping[str, Json]) -> bool:
 
 def _deepinfra_request(body: Mapping[str, Json], path: str) -> Request:
     found = _MODEL.search(path)
-    return read_prompt(
-        body if found is None else {**body, "model": unquote(found["model"])}, "deepinfra.inference", "input"
-    )
+    return read_prompt(body if found is None else {**body, "model": unquote(found["model"])}, "input")
 
 
 class DeepInfraReader(ReplyReader):

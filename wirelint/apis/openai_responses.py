@@ -171,7 +171,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
     on_server = _on_server(body)
     is_complete = not body.get("prompt") and (bool(tools) or on_server == "nothing")
     return Request(
-        api="openai.responses",
         model=text(body.get("model")) or "",
         messages=tuple(_messages(body)),
         tools=tools,

@@ -407,7 +407,7 @@ class ApiSpec:
 
     def read_request(self, body: Mapping[str, Json], path: str = "") -> Request:
         """Return the request of a JSON body. If it names settings that the server has, its tools are unknown."""
-        request = self.request_reader(body, path)
+        request = self.request_reader(body, path).but(api=self.name)
         named = any(body.get(name) for name in _STORED_SETTINGS) or _STORED_MODEL.search(request.model)
         if not named and not _AGENT_PATH.search(path):
             return request

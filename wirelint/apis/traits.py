@@ -195,16 +195,6 @@ def has_stop_words(request: Request) -> bool:
     )
 
 
-def output_tokens(usage: Mapping[str, Json] | None) -> int | None:
-    """Return the counted tokens of a reply without those of hidden reasoning; None if there is no count."""
-    inner = (usage or {}).get("tokens")  # Cohere's
-    counts = inner if isinstance(inner, dict) else usage or {}
-    total = next((count for name in _TABLE["output_tokens"] if isinstance(count := counts.get(name), int)), None)
-    details = [found for name in _TABLE["reasoning_tokens_in"] if isinstance(found := counts.get(name), dict)]
-    hidden = details[0].get("reasoning_tokens") if details else None
-    return total - hidden if total is not None and isinstance(hidden, int) else total
-
-
 def is_raw(api: str, request: Request | None) -> bool:
     """Return True if the reply is the model's text with its template's markup, which no server parses for the client."""
     if traits(api).is_raw:
