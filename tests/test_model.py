@@ -77,6 +77,6 @@ SPOKEN: dict[str, tuple[tuple[Message, ...], int, Message | None]] = {
 
 @pytest.mark.parametrize(("messages", "start", "last"), SPOKEN.values(), ids=SPOKEN)
 def test_the_last_word_of_the_user_is_found(messages: tuple[Message, ...], start: int, last: Message | None) -> None:
-    request = Request("openai.chat", "m", messages, (), {})
+    request = Request("m", messages, (), {}, api="openai.chat")
     assert request.turn == messages[start:]
     assert request.last_user == last

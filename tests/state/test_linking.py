@@ -66,7 +66,7 @@ class World:
 
 def exchange_of(passed: Passed) -> Exchange:
     messages = tuple(Message(_role(said), (_part(said),), "") for said in passed.history)
-    request = Request("openai.chat", "m", (Message("system", (Text(passed.id, ""),), ""), *messages), (), {})
+    request = Request("m", (Message("system", (Text(passed.id, ""),), ""), *messages), (), {}, api="openai.chat")
     reply = Reply(None, None, (Choice(0, (_part(passed.answer),), "stop", ""),))
     return Exchange(passed.id, "openai.chat", "POST", "http://llm.test/", {}, request, 200, {}, reply)
 

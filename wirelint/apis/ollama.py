@@ -38,6 +38,7 @@ from wirelint.apis.writing import (
     frame_document,
     groups,
     same,
+    set_or_drop,
     text_of,
     without_violations,
 )
@@ -119,8 +120,8 @@ class Reader(ReplyReader):
             yield Delta(block, words, self.frame, position)
 
 
-_Piece: TypeAlias = tuple[list[Event], list[Event], list[Event]]
-"""The content of one message: thinking, text, calls."""
+_Piece: TypeAlias = "tuple[list[Event], list[Event], dict[int, list[Event]]]"
+"""The content of one message: thinking, text, and the events of each call."""
 
 
 class _Writer:
@@ -147,38 +148,35 @@ class _Writer:
     def _message(self, document: Mapping[str, Json]) -> dict[str, Json]:
         return mapping(document.get("message")) if self._chat else dict(document)
 
-    def _put(self, document: Mapping[str, Json], message: Mapping[str, Json]) -> dict[str, Json]:
-        return {**document, "message": dict(message)} if self._chat else dict(message)
-
     def _pieces(self, out: Sequence[Event], *, joined: bool) -> list[_Piece]:
         """Return the content in pieces, each in the order thinking, text, calls. `joined`: in one piece."""
-        pieces: list[_Piece] = [([], [], [])]
+        pieces: list[_Piece] = [([], [], {})]
         for event in out:
             start = self._starts.get(event.block) if isinstance(event, (Start, Delta)) else None
             order = _ORDER.get(start.kind) if start is not None else None
-            if order is None or (order < 2 and not isinstance(event, Delta)):
+            if start is None or order is None or (order < 2 and not isinstance(event, Delta)):
                 continue
             if not joined and any(pieces[-1][order + 1 :]):
-                pieces.append(([], [], []))
-            pieces[-1][order].append(event)
+                pieces.append(([], [], {}))
+            thinking, words, calls = pieces[-1]
+            (thinking, words, calls.setdefault(start.block, []) if order == 2 else [])[order].append(event)
         return [piece for piece in pieces if any(piece)]
 
-    def _with_piece(self, message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]) -> dict[str, Json]:
-        """Return a message with the content of a piece. `source`: the message that the events were read from."""
+    def _with(
+        self, document: Mapping[str, Json], message: Mapping[str, Json], piece: _Piece, source: Mapping[str, Json]
+    ) -> dict[str, Json]:
+        """Return a document whose message has the content of a piece. `source`: the message that the events were read
+        from. The message of `generate` is the document itself.
+        """
         made: dict[str, Json] = {**({"role": "assistant"} if self._chat else {}), **message}
-        thinking, words, called = piece
+        thinking, words, calls = piece
         made[self._words] = text_of(words)
-        for name in ("thinking", "tool_calls"):
+        items = dict(mappings(source.get("tool_calls")))
+        entries: list[Json] = [self._entry(items, block, events) for block, events in calls.items()]
+        for name, value in {"thinking": text_of(thinking), "tool_calls": entries}.items():
             made.pop(name, None)
-        if thinking:
-            made["thinking"] = text_of(thinking)
-        if called:
-            items, calls = dict(mappings(source.get("tool_calls"))), dict[int, list[Event]]()
-            for event in called:
-                if isinstance(event, (Start, Delta)):
-                    calls.setdefault(event.block, []).append(event)
-            made["tool_calls"] = [self._entry(items, block, events) for block, events in calls.items()]
-        return made
+            set_or_drop(made, name, value)
+        return {**document, "message": made} if self._chat else made
 
     def _entry(self, items: Mapping[int, dict[str, Json]], block: int, events: Sequence[Event]) -> Json:
         start = self._starts[block]
@@ -189,14 +187,10 @@ class _Writer:
             function["index"] = self._numbers.get(block, len(self._numbers))
         function["name"] = begins.name or ""
         words = text_of(events)
-        if not words and not isinstance(function.get("arguments"), str):
-            function["arguments"] = {} if begins.input is None else begins.input
-        else:  # text if the upstream sent arguments that are no object
-            value = None if isinstance(function.get("arguments"), str) else Arguments(words).value
-            function["arguments"] = value if isinstance(value, dict) else words
-        known: dict[str, Json] = {}
-        if begins.id is not None and (own.get("id") is not None or not own):
-            known["id"] = begins.id
+        value = Arguments(words).mapping if words else {} if begins.input is None else begins.input
+        # Text if the upstream sent arguments that are no object.
+        function["arguments"] = words if value is None or isinstance(function.get("arguments"), str) else value
+        known = {"id": begins.id} if begins.id is not None and (own.get("id") is not None or not own) else {}
         return {**own, "function": function, **known}
 
 
@@ -257,20 +251,17 @@ class StreamWriter(_Writer, ReplyWriter):
         pieces = self._pieces(out, joined=False)
         if not document or ends:
             for piece in pieces:
-                yield {**self._put(shell, self._with_piece({} if self._chat else shell, piece, source)), "done": False}
+                yield {**self._with(shell, {} if self._chat else shell, piece, source), "done": False}
             if is_sent:
                 ending = {"done": False, **(document or shell)}
-                message = rest if rest or self._chat else ending
-                last = self._put(ending, self._with_piece(message, ([], [], []), {}))
+                last = self._with(ending, rest if rest or self._chat else ending, ([], [], {}), {})
                 yield _with_reason({**last, "done": True} if ends else last, out, ending)
             return
         for place, piece in enumerate(pieces):
-            yield self._put(document, self._with_piece(rest if place == 0 or not self._chat else {}, piece, source))
+            yield self._with(document, rest if place == 0 or not self._chat else {}, piece, source)
         if not pieces and (is_sent or not own):
-            opaque = any(isinstance(event, Start) for event in out)
-            yield self._put(
-                document, self._with_piece(rest, ([], [], []), source) if self._words in source or opaque else source
-            )
+            has_words = self._words in source or any(isinstance(event, Start) for event in out)
+            yield self._with(document, rest, ([], [], {}), source) if has_words else dict(document)
 
 
 class WholeWriter(BodyWriter, _Writer):
@@ -279,8 +270,8 @@ class WholeWriter(BodyWriter, _Writer):
         changed = dict(document)
         if not same(block_events(events), block_events(out)):
             source = self._message(document)
-            piece = next(iter(self._pieces(out, joined=True)), ([], [], []))
-            changed = self._put(document, self._with_piece(source, piece, source))
+            piece = next(iter(self._pieces(out, joined=True)), ([], [], {}))
+            changed = self._with(document, source, piece, source)
         return _with_reason(changed, out, document)
 
 

@@ -168,8 +168,8 @@ def with_content(raw: bytes, content: bytes) -> bytes:
 
 def message(payload: bytes, event: str, *, exception: bool = False) -> bytes:
     """Return one message with a JSON payload, as Bedrock sends it."""
-    kind = ("exception", ":exception-type") if exception else ("event", ":event-type")
-    headers = ((kind[1], event), (":content-type", "application/json"), (":message-type", kind[0]))
+    kind = "exception" if exception else "event"
+    headers = ((f":{kind}-type", event), (":content-type", "application/json"), (":message-type", kind))
     head = b""
     for key, value in headers:
         words = value.encode()

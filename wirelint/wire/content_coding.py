@@ -88,7 +88,7 @@ class _Coding(NamedTuple):
 
 
 _GZIP = _Coding(lambda _: zlib.decompressobj(31), 256, (b"\x1f\x8b",))
-_CODINGS: dict[str, _Coding | None] = {
+_CODINGS = {
     "gzip": _GZIP,
     "x-gzip": _GZIP,
     "deflate": _Coding(_deflate, 256),  # zlib expands a byte to up to 1032
@@ -100,16 +100,16 @@ _CODINGS: dict[str, _Coding | None] = {
         64,
         (b"\x28\xb5\x2f\xfd", *(bytes((low,)) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))),
     ),
-    "identity": None,
 }
 
 
-class _Members:
+class _Members(_Room):
     """Decoder of consecutive members (RFC 1952, 2.2; RFC 8878, 3.1). Bytes after the last member that begin no further
     one are ignored, as clients do."""
 
-    def __init__(self, coding: _Coding, room: _Room) -> None:
-        self._coding, self._room = coding, room
+    def __init__(self, coding: _Coding, left: int | None, ratio: int) -> None:
+        super().__init__(left, ratio)
+        self._coding = coding
         self._member: _Member | None = None
         self._waiting = b""
         self._fed = self._over = False
@@ -133,7 +133,7 @@ class _Members:
                 plain = _decode(member, piece)
                 used = len(piece) - len(member.unused_data)
                 at += used
-                self._room.count(used, len(plain))
+                self.count(used, len(plain))
                 out += plain
         except CodingError as error:
             error.plain = bytes(out) + error.plain
@@ -180,13 +180,13 @@ class Decoder:
     """
 
     def __init__(self, content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> None:
-        names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
+        names = [name.strip().lower() for name in (content_encoding or "").split(",")]
+        names = [name for name in names if name not in ("", "identity")]
         if unknown := [name for name in names if name not in _CODINGS]:
             raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-        codings = [coding for name in reversed(names) if (coding := _CODINGS[name]) is not None]
         self._room = _Room(most, ratio)
         """Limit of a body without codings."""
-        self._codings = [_Members(coding, _Room(most, ratio)) for coding in codings]
+        self._codings = [_Members(_CODINGS[name], most, ratio) for name in reversed(names)]
 
     @property
     def finished(self) -> bool:
