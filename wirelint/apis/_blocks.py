@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from wirelint.apis.reading import ReplyReader, ReplyWriter, lists_parts, misshapen, role_of, stated_reason, words_of
 from wirelint.apis.writing import (
@@ -180,10 +180,10 @@ class BlockStreamWriter(ReplyWriter, ABC):
         self._wire: dict[Key, int] = {}  # the current block of a (group, index) of the wire
         self._altered = False
         self._open: int | None = None
-        self._ended: set[int] = set()  # blocks that were stopped here, before the wire stopped them
-        self._closed: set[int] = set()  # blocks that the wire stopped
         self._begun: set[int] = set()  # blocks whose start was written here
-        self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
+        self._left: dict[int, Literal["ended", "unclosed", "closed"]] = {}
+        """Blocks after the open one: stopped here before the wire stopped them; followed by another one before they were
+        stopped; stopped by the wire."""
         self._sent: set[int] = set()  # blocks of which an event has left
         self._sample: Frame | None = None
         self.is_aws: bool | None = None
@@ -267,13 +267,12 @@ class BlockStreamWriter(ReplyWriter, ABC):
                 self._numbers[event.block] = place
                 self._next[group] = max(self._next[group], place + 1)
                 if self._open is not None:
-                    self._unclosed.add(self._open)
+                    self._left[self._open] = "unclosed"
                 self._open = event.block
             elif type(event) is Delta:
                 self._sent.add(event.block)
             elif type(event) is Close:
-                self._unclosed.discard(event.block)
-                self._closed.add(event.block)
+                self._left[event.block] = "closed"
                 self._open = None if self._open == event.block else self._open
 
     def _needs_rewrite(self, out: Sequence[Event]) -> bool:
@@ -291,7 +290,7 @@ class BlockStreamWriter(ReplyWriter, ABC):
                 return group != "" and (self._open is not None or event.wire_index != self._next[group])
             case Delta() | Close() | CallUpdate() if event.block in self._numbers:
                 moved = self._numbers[event.block] != self._starts[event.block].wire_index
-                return moved or event.block in self._ended
+                return moved or self._left.get(event.block) == "ended"
             case Finish() | Done():
                 return self._open in self._begun  # the wire does not stop it
             case Other(frame=frame) if frame is not None and frame.data is not None:
@@ -371,7 +370,7 @@ class BlockStreamWriter(ReplyWriter, ABC):
 
     def _begin(self, start: Start, source: WireEvent) -> Iterator[bytes]:
         if self._open is not None:
-            self._ended.add(self._open)
+            self._left[self._open] = "ended"
             yield from self._end_open(NOTHING)
         self._starts.setdefault(start.block, start)
         group = self.group_of(start)
@@ -390,8 +389,7 @@ class BlockStreamWriter(ReplyWriter, ABC):
         group = self.group_of(start)
         # If another block was written in between, this block continues as a new one, unless the wire has not stopped it
         # yet, or no text is left. Text after the block's stop stays after it.
-        is_current = self._open == delta.block or delta.block in self._unclosed
-        if group and not is_current and delta.block not in self._closed:
+        if group and self._open != delta.block and self._left.get(delta.block) not in ("unclosed", "closed"):
             if not delta.text:
                 return
             yield from self._begin(start._replace(input=None), NOTHING)
@@ -403,11 +401,9 @@ class BlockStreamWriter(ReplyWriter, ABC):
     def _close(self, block: int, source: WireEvent) -> Iterator[bytes]:
         if self._open == block:
             yield from self._end_open(source)
-        elif block in self._unclosed:
+        elif self._left.get(block) == "unclosed":
             yield self.send(self.stop(self._starts[block], self._numbers[block], source))
-        self._ended.discard(block)
-        self._unclosed.discard(block)
-        self._closed.add(block)
+        self._left[block] = "closed"
 
     def _end_open(self, source: WireEvent) -> Iterator[bytes]:
         if self._open is None:

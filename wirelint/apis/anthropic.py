@@ -133,7 +133,6 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool:
 
 
 def _start_of(pointer: str, block: Mapping[str, Json], index: int | None = None, item: int = -1) -> tuple[Start, str]:
-    """Return the start of a content block, and its text."""
     type_ = text(block.get("type")) or ""
     kind = "hosted_result" if type_.endswith("_tool_result") else _KINDS.get(type_, "opaque")
     name = text(block.get("name")) or (type_ or None if kind in ("opaque", "hosted_result") else None)

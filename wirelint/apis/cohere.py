@@ -172,7 +172,6 @@ class Reader(BlockReader):
 
 
 def _content_start(place: int, content: Mapping[str, Json], index: int | None, item: int = -1) -> tuple[Start, str]:
-    """Return the start of a content block, and its text."""
     type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
     kind, pointer, name = _FIELDS.get(type_, "opaque"), f"/message/content/{place}", None
     if kind == "opaque":
@@ -186,7 +185,6 @@ def _content_start(place: int, content: Mapping[str, Json], index: int | None, i
 
 
 def _call_start(place: int, call: Mapping[str, Json], index: int | None, item: int = -1) -> tuple[Start, str]:
-    """Return the start of a call, and its arguments."""
     function = mapping(call.get("function"))
     given = function.get("arguments")
     id_, name, words = text(call.get("id")), text(function.get("name")), text(given)
@@ -303,7 +301,6 @@ class WholeWriter(BodyWriter):
 
 
 def _of_group(events: Sequence[Event], group: str) -> list[Start | Delta | CallUpdate]:
-    """Return the events of the blocks that a group numbers."""
     groups = {event.block: _group_of(event) for event in events if isinstance(event, Start)}
     return [event for event in block_events(events) if groups.get(event.block) == group]
 

@@ -31,6 +31,7 @@ from wirelint.apis.writing import (
     groups,
     reply_id_of,
     same,
+    set_or_drop,
     with_other_lines,
     without_violations,
 )
@@ -296,8 +297,6 @@ class _Parts:
 
 
 class _Writer:
-    """Base of the writers of streams and of whole bodies."""
-
     def __init__(self) -> None:
         self.starts: dict[int, Start] = {}
         self.pending: dict[int, _Call] = {}
@@ -306,7 +305,6 @@ class _Writer:
         """Calls whose first part was forwarded unchanged."""
 
     def note(self, events: Sequence[Event], out: Sequence[Event]) -> None:
-        """Record the blocks that start."""
         for event in (*events, *out):
             if type(event) is Start:
                 self.starts.setdefault(event.block, event)
@@ -341,32 +339,24 @@ class _Writer:
         new = {choice for event in out if (choice := self._choice_of(event)) is not None} - known
         rows += [{"content": {"role": "model"}, "index": choice} for choice in sorted(new)]
         for position, row in mappings(rows):
-            rows[position] = self._candidate(row, index_of(row, position), made, own, out, last=last)
+            choice = index_of(row, position)
+            before, after = ([event for event in some if self._choice_of(event) == choice] for some in (own, out))
+            waiting = last and any(call.start.choice == choice for call in self.pending.values())
+            if waiting or not self.is_unchanged(before, after):
+                model = text(value_of(made, "modelVersion")) or ""
+                rows[position] = self._candidate(row, model, before, after, last=last)
         if rows or "candidates" in document:
             made["candidates"] = rows
         return made
 
     def _candidate(
-        self,
-        row: dict[str, Json],
-        choice: int,
-        document: Mapping[str, Json],
-        own: Sequence[Event],
-        out: Sequence[Event],
-        *,
-        last: bool,
+        self, row: dict[str, Json], model: str, before: Sequence[Event], after: Sequence[Event], *, last: bool
     ) -> dict[str, Json]:
-        before, after = ([event for event in some if self._choice_of(event) == choice] for some in (own, out))
-        waiting = last and any(call.start.choice == choice for call in self.pending.values())
-        if self.is_unchanged(before, after) and not waiting:
-            return row
         content = mapping(row.get("content"))
         listed = content.get("parts")
         source: list[Json] = listed if isinstance(listed, list) else [listed] if isinstance(listed, dict) else []
-        parts = _Parts(self, source, before, text(value_of(document, "modelVersion")) or "")
-        rebuilt: dict[str, Json] = {**content, "parts": parts.build(after, last=last)}
-        if not rebuilt["parts"]:
-            rebuilt.pop("parts")
+        rebuilt = dict(content)
+        set_or_drop(rebuilt, "parts", _Parts(self, source, before, model).build(after, last=last))
         changed: dict[str, Json] = {**row, "content": {**rebuilt, "role": rebuilt.get("role", "model")}}
         name, _ = member(row, "finishReason")
         stops = [event for event in after if isinstance(event, Finish)]
@@ -413,7 +403,6 @@ class StreamWriter(_Writer, ReplyWriter):
         return b"".join(made)
 
     def _forward(self, events: Sequence[Event]) -> None:
-        """Record that the calls which start here are forwarded unchanged."""
         self.forwarded.update(event.block for event in events if type(event) is Start and event.kind == "tool_call")
 
     def _remember(self, frame: Frame) -> None:

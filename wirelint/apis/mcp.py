@@ -96,7 +96,6 @@ def read_request(body: Mapping[str, Json], path: str = "") -> Request:
 
 
 def _messages(body: Mapping[str, Json]) -> Iterator[tuple[Mapping[str, Json], str]]:
-    """Yield the messages of a request with their pointers."""
     if "jsonrpc" in body or not all(name.isdecimal() for name in body):
         yield body, ""
         return

@@ -53,7 +53,6 @@ _ORDER = {"reasoning": 0, "text": 1, "refusal": 1, "tool_call": 2}
 
 
 def _prompt(body: Mapping[str, Json]) -> Iterator[Message]:
-    """Yield the messages of a request to `generate`."""
     if system := text(body.get("system")):
         yield Message("system", (Text(system, "/system"),), "/system")
     prompt, images = text(body.get("prompt")), body.get("images")
@@ -125,8 +124,6 @@ _Piece: TypeAlias = "tuple[list[Event], list[Event], dict[int, list[Event]]]"
 
 
 class _Writer:
-    """Base of the writers of lines and of whole bodies."""
-
     def __init__(self, place: str) -> None:
         self._chat = bool(place)
         self._words = "content" if place else "response"
@@ -173,7 +170,8 @@ class _Writer:
         made[self._words] = text_of(words)
         items = dict(mappings(source.get("tool_calls")))
         entries: list[Json] = [self._entry(items, block, events) for block, events in calls.items()]
-        for name, value in {"thinking": text_of(thinking), "tool_calls": entries}.items():
+        members: dict[str, Json] = {"thinking": text_of(thinking), "tool_calls": entries}
+        for name, value in members.items():
             made.pop(name, None)
             set_or_drop(made, name, value)
         return {**document, "message": made} if self._chat else made
@@ -195,7 +193,6 @@ class _Writer:
 
 
 def _with_reason(made: dict[str, Json], out: Sequence[Event], source: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a document with the finish reason of the events, if they have one."""
     if (finish := finish_of(out)) is None:
         return made
     known = finish.reason == source.get("done_reason")

@@ -132,7 +132,6 @@ class Reader(ChoiceReader):
             self.out.insert(self.choices_from, self.violation("written-null", detail))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str) -> None:
-        """Read the members of a message beside its text and reasoning."""
         if refusal := text(message.get("refusal")):
             self.add_text(choice, "refusal", 0, f"{place}/refusal", refusal)
         for position, call in mappings(message.get("tool_calls")):
@@ -259,7 +258,6 @@ class Piece:
         return not (any(self.texts.values()) or self.calls or self.legacy or self.reason)
 
     def add(self, event: Event, start: Start | None) -> None:
-        """Add an event. `start`: the start of its block."""
         if isinstance(event, Finish):
             self.reason = event.reason
         elif start is not None and start.kind == "tool_call":
@@ -320,7 +318,6 @@ class _ChatWriter(ChoiceWriter):
         return piece
 
     def entries(self, source: Mapping[str, Json], piece: Piece, *, numbered: bool) -> list[Json]:
-        """Return the entries of `tool_calls`."""
         items = dict(mappings(source.get("tool_calls")))
         made: list[Json] = []
         for block, events in piece.calls.items():
@@ -364,7 +361,6 @@ def _call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event
 
 
 def _legacy_call(source: Mapping[str, Json], events: Sequence[Event]) -> Json:
-    """Return OpenAI's former `function_call`."""
     name = next((event.name for event in events if isinstance(event, Start)), None)
     body = {key: value for key, value in source.items() if key not in ("name", "arguments")}
     return {**body, **({"name": name} if name is not None else {}), "arguments": text_of(events)}

@@ -118,8 +118,6 @@ Made = tuple[Start, list[str]]
 
 
 class Changes:
-    """The changes of all blocks of a reply."""
-
     def __init__(self) -> None:
         self.by_place: dict[str, Change] = {}
         self.by_block: dict[int, Change] = {}
@@ -219,7 +217,6 @@ def _moved(annotation: Json, change: Change) -> Json:
 
 
 def _labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
-    """Return a call with its new ids and name."""
     new = {"call_id": change.id, "id": change.item_id if "id" in item else None, "name": change.name}
     return {**item, **{name: value for name, value in new.items() if value is not None}}
 
