@@ -27,7 +27,7 @@ from wirelint.apis.reading import ApiSpec, ReplyReader, ReplyWriter
 from wirelint.events import Delta, Done, Event, Frame, Other, Start, part_of
 from wirelint.jsonvalues import decode_json, mapping, mappings, text
 from wirelint.lexicon import load
-from wirelint.model import Json, Kind, Message, Request
+from wirelint.model import Json, Message, Request
 
 SESSION = "mcp-session-id"
 _VERSION = "mcp-protocol-version"
@@ -112,24 +112,18 @@ def _parts(message: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str
         params = message.get("params")
         name, given = text(mapping(params).get("name")), mapping(params).get("arguments")
         if method == "tools/call" and id_ is not None and name is not None:
-            yield _start("tool_call", f"{place}/params", id_, name, {} if given is None else given, "function"), ""
+            yield Start(0, "tool_call", f"{place}/params", 0, None, None, id_, name, {} if given is None else given), ""
         else:
             form = "notification" if id_ is None else "request"
-            yield _start("rpc", f"{place}/method", id_, method, params, form), ""
+            yield Start(0, "rpc", f"{place}/method", 0, None, None, id_, method, params, form), ""
     elif message.get("error") is not None:
-        yield _start("rpc", f"{place}/error", id_, "", message["error"], "error"), ""
+        yield Start(0, "rpc", f"{place}/error", 0, None, None, id_, "", message["error"], "error"), ""
     elif "result" in message:
         result = mapping(message["result"])
         if isinstance(result.get("content"), list):
             yield from _result(id_, result, f"{place}/result")
         else:
-            yield _start("rpc", f"{place}/result", id_, "", message["result"], "result"), ""
-
-
-def _start(
-    kind: Kind, pointer: str, id_: str | None, name: str | None = None, value: Json = None, form: str = ""
-) -> Start:
-    return Start(0, kind, pointer, 0, None, None, id_, name, value, form)
+            yield Start(0, "rpc", f"{place}/result", 0, None, None, id_, "", message["result"], "result"), ""
 
 
 def _result(id_: str | None, result: Mapping[str, Json], place: str) -> Iterator[tuple[Start, str]]:
@@ -139,10 +133,10 @@ def _result(id_: str | None, result: Mapping[str, Json], place: str) -> Iterator
     lines = [words for _, block in blocks if (words := _words(block)) is not None]
     form = "error" if error is True else "ok" if error is False else ""
     shown = _compact(value) if not lines and value is not None else "\n".join(lines)
-    yield _start("tool_result", place, id_, form=form), shown
+    yield Start(0, "tool_result", place, 0, None, id=id_, form=form), shown
     for n, block in blocks:
         if _words(block) is None:
-            yield _start("opaque", f"{place}/content/{n}", None, text(block.get("type")) or ""), ""
+            yield Start(0, "opaque", f"{place}/content/{n}", 0, None, name=text(block.get("type")) or "", form=""), ""
 
 
 def _words(block: Mapping[str, Json]) -> str | None:
@@ -172,8 +166,8 @@ class Reader(ReplyReader):
         if data is None:
             return super().read(frame)
         if frame.event == "endpoint":
-            start = _start("rpc", "/endpoint", None, "endpoint", data, "notification")
-            return [start._replace(block=self.next_block(), frame=frame)]
+            name = "endpoint"
+            return [Start(self.next_block(), "rpc", f"/{name}", 0, frame, None, None, name, data, "notification")]
         batch = decode_json(data) if data.lstrip().startswith("[") else None
         if isinstance(batch, list):
             events = [event for n, message in enumerate(batch) for event in self._message(message, f"/{n}")]

@@ -182,13 +182,10 @@ class Documents:
 
     def read(self, frame: Frame) -> Reading:
         data = frame.data
-        if data == DONE and not self._pieces and not frame.faults:
-            self.last = Decoded(frame, None)
-            return ([], True, [])
-        document = _decode(data) if data is not None else None
-        if document is not None and not self._pieces and not frame.faults:  # nearly all of them
+        document = _decode(data) if data is not None and data != DONE else None
+        if not self._pieces and not frame.faults and (document is not None or data == DONE):  # nearly all of them
             self.last = Decoded(frame, document)
-            return ([(document, frame)], False, [])
+            return ([], True, []) if document is None else ([(document, frame)], False, [])
         violations: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
             return ([], False, violations)

@@ -175,9 +175,12 @@ class ArrayStream(Framer):
         buffer, start, position = self._buffer, 0, self._scanned
         while not (self._ended or self._broken):
             if self._in_string:
-                position = self._skip_string(position)
-                if self._in_string:
-                    break
+                inside = _IN_STRING.match(buffer, position)
+                position = inside.end() if inside is not None else position
+                if buffer[position : position + 1] != b'"':
+                    break  # at half an escape, or at the end
+                self._in_string = False
+                position += 1
             found = _STRUCTURE.match(buffer, position)
             if found is None:
                 position = len(buffer)
@@ -202,15 +205,6 @@ class ArrayStream(Framer):
         elif self._depth > 1:
             data, faults = rest[self._begin :].decode("utf-8", "replace"), (("cut-event", text),)
         return Frame(self._number, rest, None, data, faults)
-
-    def _skip_string(self, position: int) -> int:
-        """Return the offset after the string, or the offset up to which the buffer is read."""
-        found = _IN_STRING.match(self._buffer, position)
-        end = found.end() if found is not None else position
-        if self._buffer[end : end + 1] == b'"':
-            self._in_string = False
-            return end + 1
-        return end  # at half an escape, or at the end
 
     def _count(self, mark: bytes, at: int) -> bool:
         """Count a bracket or a quotation mark. Return True if it ends an element or the array."""
