@@ -419,12 +419,8 @@ class BlockWholeWriter(BodyWriter):
     """Writer of a message with a list of content blocks."""
 
     finish_name: ClassVar[str]
-
-    def content(self, document: Mapping[str, Json]) -> Json:
-        return document.get("content")
-
-    def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
-        return {**document, "content": content}
+    place: ClassVar[tuple[str, ...]] = ()
+    """Names of the objects around the list, the outermost first."""
 
     @abstractmethod
     def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
@@ -434,8 +430,10 @@ class BlockWholeWriter(BodyWriter):
         changed = dict(document)
         if not same(block_events(events), block_events(out)):
             starts = [event for event in out if isinstance(event, Start)]
-            content = patched_entries(self.content(document), events, out, starts, self.block)
-            changed = self.with_content(changed, content)
+            holder = changed
+            for name in self.place:
+                holder[name] = holder = dict(mapping(holder.get(name)))
+            holder["content"] = patched_entries(holder.get("content"), events, out, starts, self.block)
         if (finish := finish_of(out)) is not None:
             changed[self.finish_name] = finish.reason
         return changed

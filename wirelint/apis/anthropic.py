@@ -55,6 +55,7 @@ _DELTAS: dict[str, tuple[Kind, str]] = {
     "input_json_delta": ("tool_call", "partial_json"),
 }
 _DELTA_OF = {kind: (type_, name) for type_, (kind, name) in _DELTAS.items()}
+_TEXTS = frozenset(name for _, name in _DELTAS.values())
 _HOSTED = re.compile(
     r"(?:/model/(?P<bedrock>[^/]+(?:/[^/]+)*)/invoke(?P<stream>-with-response-stream)?"
     r"|/models/(?P<vertex>[^/:]+):(?P<raw>rawPredict|streamRawPredict))\Z"
@@ -299,9 +300,6 @@ class StreamWriter(BlockStreamWriter):
         if event.kind != "message_start":
             return event
         return event._replace(body={**event.body, "message": {**nested(event.body, "message"), "id": id_}})
-
-
-_TEXTS = frozenset({"text", "thinking", "partial_json"})
 
 
 class WholeWriter(BlockWholeWriter):

@@ -305,12 +305,7 @@ class StreamWriter(BlockStreamWriter):
 class WholeWriter(BlockWholeWriter):
     finish_name = "stopReason"
 
-    def content(self, document: Mapping[str, Json]) -> Json:
-        return nested(document, "output", "message").get("content")
-
-    def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
-        output = mapping(document.get("output"))
-        return {**document, "output": {**output, "message": {**mapping(output.get("message")), "content": content}}}
+    place = ("output", "message")
 
     def block(self, start: Start, source: dict[str, Json], new_text: str) -> Json:
         match start.kind:

@@ -42,23 +42,20 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 def read_prompt(body: Mapping[str, Json], name: str) -> Request:
     """Return a request whose prompts are in the member `name`, with the members that it shares with the chat API."""
-    parts = tuple(_prompts(body.get(name), f"/{name}"))
+    parts = tuple(_prompts(body.get(name), f"/{name}", is_one=False))
     messages = (Message("user", parts, parts[0].pointer if len(parts) == 1 else "/prompt"),) if parts else ()
     return dataclasses.replace(read_chat(body), messages=messages)
 
 
-def _prompts(prompt: Json, place: str) -> Iterator[Part]:
-    """Yield a text for each prompt, and an opaque part for one in token numbers."""
+def _prompts(prompt: Json, place: str, *, is_one: bool) -> Iterator[Part]:
+    """Yield a text for each prompt, and an opaque part for one in token numbers. `is_one`: a list is one prompt."""
     if isinstance(prompt, str) and prompt:
         yield Text(prompt, place)
-    elif isinstance(prompt, list) and prompt and all(number(token) is not None for token in prompt):
+    elif isinstance(prompt, list) and prompt and (is_one or all(number(token) is not None for token in prompt)):
         yield Opaque("tokens", place)
     elif isinstance(prompt, list):
         for position, item in enumerate(prompt):
-            if isinstance(item, str) and item:
-                yield Text(item, f"{place}/{position}")
-            elif isinstance(item, list) and item:
-                yield Opaque("tokens", f"{place}/{position}")
+            yield from _prompts(item, f"{place}/{position}", is_one=True)
 
 
 class Reader(ChoiceReader):
