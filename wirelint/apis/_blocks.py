@@ -74,6 +74,8 @@ class BlockReader(ReplyReader):
 
     def __init__(self, *, streamed: bool) -> None:
         super().__init__(streamed=streamed)
+        self.started = False
+        """True if the start of the message has been read."""
         self.blocks: dict[Key, int] = {}
         self.kinds: dict[Key, Kind] = {}
         self.open: dict[Key, None] = {}

@@ -270,11 +270,12 @@ class ChoiceReader(ReplyReader):
 class ChoiceWriter:
     """Base of the writers of streams and of whole bodies: the blocks by number, and the numbers of calls."""
 
+    reasoning = "reasoning_content"
+    """The member in which this server sends reasoning."""
+
     def __init__(self) -> None:
         self.starts: dict[int, Start] = {}
         self.numbers: dict[int, int] = {}
-        self.reasoning = "reasoning_content"
-        """The member in which this server sends reasoning."""
         self._removed: dict[int, Start] = {}
         self._highest: dict[int, int] = {}
         self._altered: set[int] = set()  # candidates whose calls are numbered here

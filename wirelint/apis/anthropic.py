@@ -152,10 +152,6 @@ class Reader(BlockReader):
     finish_name = "stop_reason"
     terminator = "message_stop"
 
-    def __init__(self, *, streamed: bool) -> None:
-        super().__init__(streamed=streamed)
-        self._started = False
-
     def read(self, frame: Frame) -> list[Event]:
         if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
             return [Other(frame)]  # SDKs ignore the data of an event with this name
@@ -178,8 +174,8 @@ class Reader(BlockReader):
             case "message_start":
                 yield from self._message_start(mapping(document.get("message")))
             case "content_block_start":
-                if not self._started:
-                    self._started = True
+                if not self.started:
+                    self.started = True
                     yield self.violation("undeclared-part", "content_block_start before message_start")
                 place, block = self.count if index is None else index, mapping(document.get("content_block"))
                 yield from self.announced((CONTENT, place), *_start_of(f"/content/{place}", block, index, place))
@@ -206,9 +202,9 @@ class Reader(BlockReader):
                 yield Other(self.frame)
 
     def _message_start(self, message: Mapping[str, Json]) -> Iterator[Event]:
-        if self._started:
+        if self.started:
             yield self.violation("restarted-part", "message_start")
-        self._started = True
+        self.started = True
         yield ReplyMeta(text(message.get("id")), text(message.get("model")), self.frame)
         yield from self.usage(message.get("usage"))
         for n, block in mappings(message.get("content")):

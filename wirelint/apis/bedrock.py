@@ -184,10 +184,6 @@ class Reader(BlockReader):
 
     finish_name = "stopReason"
 
-    def __init__(self, *, streamed: bool) -> None:
-        super().__init__(streamed=streamed)
-        self._started = False
-
     def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if not self.streamed or "output" in document:
             yield from self._message(document)
@@ -204,9 +200,9 @@ class Reader(BlockReader):
         key = CONTENT, index if index is not None else max(self.count - 1, 0)
         match name:
             case "messageStart":
-                if self._started:
+                if self.started:
                     yield self.violation("restarted-part", "messageStart")
-                self._started = True
+                self.started = True
                 yield Other(self.frame)
             case "contentBlockStart":
                 key = key if index is not None else (key[0], self.count)
@@ -251,10 +247,7 @@ class StreamWriter(BlockStreamWriter):
     """Writer of AWS messages, `chunk` messages, or server-sent events, in the framing of the upstream's stream."""
 
     index_name = "contentBlockIndex"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._finished = False
+    _finished = False
 
     def parse(self, frame: Frame) -> WireEvent:
         return _named(frame_document(frame), frame.event)

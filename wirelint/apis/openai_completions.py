@@ -82,9 +82,7 @@ def check_form(out: Sequence[Event], *kinds: Kind) -> None:
 
 
 class _Writer(ChoiceWriter):
-    def __init__(self) -> None:
-        super().__init__()
-        self.reasoning = "reasoning"
+    reasoning = "reasoning"
 
     def note(self, out: Sequence[Event]) -> None:
         check_form(out, "text", "reasoning", "opaque")
@@ -160,10 +158,6 @@ class DeepInfraReader(ReplyReader):
 
     has_done_marker = True
 
-    def __init__(self, *, streamed: bool) -> None:
-        super().__init__(streamed=streamed)
-        self._begun = False
-
     def read_document(self, document: dict[str, Json]) -> Iterator[Event]:
         if self.is_done:
             yield self.violation("after-end", (self.frame.data or "")[:60])
@@ -172,10 +166,9 @@ class DeepInfraReader(ReplyReader):
         yield from self.failure(_error_of(document))
         if "token" in document:
             words = text(mapping(document.get("token")).get("text"))
-            if not self._begun:
+            if not self.count:
                 words = words or text(document.get("generated_text"))  # the whole text in one event
-                self._begun = True
-                yield Start(0, "text", "/results/0/generated_text", 0, self.frame)
+                yield Start(self.next_block(), "text", "/results/0/generated_text", 0, self.frame)
             if words:
                 yield Delta(0, words, self.frame)
             yield from self._finish(0, document)
