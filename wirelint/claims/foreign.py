@@ -77,7 +77,9 @@ def _foreign(turn: Turn, text: str, table: Sequence[Row], found: Sequence[_Menti
         ):
             continue
         sentence = next((each for each in statements(turn.prose) if each.start <= one.start < each.end), None)
-        if sentence is not None and not (_is_extreme(one, table) or _is_about_both(sentence.masked) or _is_explained(turn, text, one, home)):
+        if sentence is not None and not (
+            _is_extreme(one, table) or _is_about_both(sentence.masked) or _is_explained(turn, text, one, home)
+        ):
             shown = turn.prose.text[one.start : one.end]
             against = f"{shown!r} is of another row: {home.place}/{one.key} = {own}"
             return Contradiction(*sentence.span, against)
