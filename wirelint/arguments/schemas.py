@@ -139,7 +139,7 @@ def accepts(tool: Tool | None, value: Json) -> bool | None:
 def _read(source: bytes) -> dict[str, Json] | None:
     try:
         read = _plain(orjson.loads(source), 0)
-    except _TooDeepError:
+    except ValueError:
         return None
     return read if isinstance(read, dict) else None
 
@@ -176,14 +176,10 @@ _ANNOTATIONS = frozenset(_PHRASES.words("annotations"))
 _ALIASES: dict[str, str] = _PHRASES.table("types")
 
 
-class _TooDeepError(Exception):
-    pass
-
-
 def _plain(schema: Json, depth: int) -> Json:
     """Return a schema in plain JSON Schema. Only subschemas are converted: a parameter may be named `nullable`."""
     if depth > _DEEPEST:
-        raise _TooDeepError
+        raise ValueError("nested too deeply")
     if not isinstance(schema, dict):
         return schema
     made: dict[str, Json] = {}
