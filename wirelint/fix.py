@@ -170,9 +170,6 @@ class PassingRewriter:
     def held(self) -> int | None:
         return None
 
-    def push(self, event: Event) -> Iterable[Event]:
-        return (event,)
-
     def release(self) -> Iterable[Event]:
         return ()
 

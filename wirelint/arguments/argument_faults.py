@@ -7,6 +7,7 @@ native markup that a server's parser left in the values; `claims_complete` decid
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -386,38 +387,29 @@ def _unreadable(arguments: Arguments, layers: int) -> Flaw:
 def between_tokens(text: str) -> str | None:
     """Return the text without the control tokens and the tags of tool calls at its edges; None if there are none."""
     tokens = find(text)
-    start, end, number = 0, len(text), len(tokens) - 1
-    for token in tokens:
-        start = _after_tags(text, start)
-        if token.start > start:
-            break
-        start = max(start, token.end)
-        start += len(_TYPE) * text.startswith(_TYPE, start)  # `<|constrain|>json<|message|>{…}`
-    start = _after_tags(text, start)
+    ends, starts = {token.start: token.end for token in tokens}, {token.end: token.start for token in tokens}
+    start, end = 0, len(text)
     while start < end:
-        while text[end - 1] in _BLANK and end - 1 > start:
+        if text[start] in _BLANK:
+            start += 1
+        elif start in ends:
+            start = ends[start]
+            start += len(_TYPE) * text.startswith(_TYPE, start)  # `<|constrain|>json<|message|>{…}`
+        elif (tag := _OPENER.match(text, start)) is not None:
+            start = tag.end()
+        else:
+            break
+    while start < end:
+        if text[end - 1] in _BLANK:
             end -= 1
-        while number >= 0 and tokens[number].end > end:
-            number -= 1
-        if number >= 0 and tokens[number].end == end:
-            end = tokens[number].start
+        elif end in starts:
+            end = starts[end]
         elif (closer := _closing_tag(text, end)) is not None:
             end = closer.start()
         else:
             break
     between = text[start : max(start, end)].strip(_BLANK)
     return between if len(between) < len(text.strip(_BLANK)) else None
-
-
-def _after_tags(text: str, start: int) -> int:
-    while start < len(text):
-        if text[start] in _BLANK:
-            start += 1
-        elif (tag := _OPENER.match(text, start)) is not None:
-            start = tag.end()
-        else:
-            break
-    return start
 
 
 def _without_tokens(text: str, layers: int) -> Flaw | None:
@@ -576,32 +568,28 @@ def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
     """
     if Arguments(text).mapping is None:
         return None
-    opening_bracket = text.index("{")
-    members = list(pointers.members(text, opening_bracket))
+    begin = text.index("{") + 1
+    members = list(pointers.members(text, begin - 1))
     names = [member.name for member in members]
     if any(names.count(name) > 1 for name in changes):
         return None
-    first = next((member for member in members if member.name in changes), None)
     spaced = not members or text[members[0].value - 1] in _BLANK
+    comma, colon = (", ", ": ") if spaced else (",", ":")
+    opening = text[begin : members[0].start] if members else ""
+    leads = [opening, *(text[one.end : other.start] for one, other in itertools.pairwise(members))]
     pieces: list[str] = []
-    before = opening_bracket + 1
-    opening = text[before : members[0].start] if members else ""
-    between = text[members[0].end : members[1].start] if len(members) > 1 else (", " if spaced else ",")
-    for number, member in enumerate(members):
+    for lead, member in zip(leads, members, strict=False):
         value = changes.get(member.name)
-        if isinstance(value, Gone):
-            continue
-        lead = text[members[number - 1].end : member.start] if pieces else opening
-        written = _dump(value, spaced=spaced) if member.name in changes else text[member.value : member.end]
-        pieces.append(f"{lead}{text[member.start : member.value]}{written}")
+        if not isinstance(value, Gone):
+            written = _dump(value, spaced=spaced) if member.name in changes else text[member.value : member.end]
+            pieces.append(f"{lead if pieces else opening}{text[member.start : member.value]}{written}")
     for name, value in changes.items():
         if name not in names and not isinstance(value, Gone):
-            colon = ": " if spaced else ":"
-            pieces.append(f"{between if pieces else opening}{json.dumps(name)}{colon}{_dump(value, spaced=spaced)}")
-    closing = text[members[-1].end :] if members else "}"
-    made = f"{text[:before]}{''.join(pieces)}{closing}"
-    end = members[-1].end if members else before
-    return Rewritten(made, common_length(text[: first.end if first is not None else end], made))
+            lead = (leads[1] if len(leads) > 1 else comma) if pieces else opening
+            pieces.append(f"{lead}{json.dumps(name)}{colon}{_dump(value, spaced=spaced)}")
+    end = members[-1].end if members else begin
+    made = f"{text[:begin]}{''.join(pieces)}{text[end:] if members else '}'}"
+    return Rewritten(made, common_length(text[:end], made))
 
 
 def _dump(value: Json, *, spaced: bool) -> str:

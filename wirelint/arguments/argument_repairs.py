@@ -393,9 +393,7 @@ def _one_source(call: ToolCall, found: Concatenated, request: Request | None) ->
             start, won = call.start_input.value, deltas.mapping
             if not isinstance(start, dict) or won is None:
                 return None
-            if all(
-                key in won and faults.canonical(won[key]) == faults.canonical(value) for key, value in start.items()
-            ):
+            if faults.canonical({**won, **start}) == faults.canonical(won):
                 what = "the deltas, which say all that the start does"
                 return Change(call.deltas, "safe", f"keep {what}", f"kept {what}")
             if accepts(_tool(request, call.name), won):

@@ -164,7 +164,7 @@ class Promotion:
 class MarkupDecider(TextDecider):
     """Decides on the markup in one block.
 
-    `_buffer` is the end of the text, from offset `_base` on; `_fresh` is text that was not scanned yet. The text is
+    `_buffer` is the end of the text, from offset `_base` on; `_fresh`: part of it was not scanned yet. The text is
     read up to offset `_read`; the text between `_read` and `sure` was sent undecided. `_names` are the tools of a run
     that is `_parked`: it waits for the part after the block. `_complete`: the open markup may be complete. `_why`: the
     last pause; from a stop on, the arguments of all structured calls are complete.
@@ -176,9 +176,8 @@ class MarkupDecider(TextDecider):
         self._request = promoter.request
         self._base = self._read = 0
         self._buffer = ""
-        self._fresh: list[str] = []
         self._quotation = Quotation()
-        self._open = self._swallowing = self._said = self._complete = self._parked = False
+        self._fresh = self._open = self._swallowing = self._said = self._complete = self._parked = False
         self._why: Pause | None = None
         self._names: set[str] = set()
         self._last: Promotion | None = None
@@ -206,7 +205,8 @@ class MarkupDecider(TextDecider):
                 self._buffer = window[-_CONTEXT - (block.length - block.sure) :]
                 self._base = block.length - len(self._buffer)
                 return
-        self._fresh.append(text)
+        self._buffer += text
+        self._fresh = True
         if not self.streamed:
             return  # the text is scanned at its end
         if self._is_due(text):
@@ -259,8 +259,7 @@ class MarkupDecider(TextDecider):
     def _release(self) -> None:
         self.let_go()
         self._read = self.block.length
-        self._open = False
-        self._join()
+        self._open = self._fresh = False
         self._trim()
 
     @property
@@ -290,7 +289,6 @@ class MarkupDecider(TextDecider):
             self._last.text += text[:gone]
         if block.sure == start:
             self._read = block.sure = start + gone
-        self._join()
         self._buffer += text[:gone]
         self._swallowing = not rest
         return rest
@@ -305,7 +303,6 @@ class MarkupDecider(TextDecider):
         start = end - len(text)
         if not start <= place < end or at < len(_THOUGHT_END) or (self._open and self.block.sure < start):
             return text
-        self._join()
         whole, before = self._buffer + text, len(self._buffer)
         whole = whole[: at - len(_THOUGHT_END)] + _THOUGHT_END + whole[at:]
         self._buffer = whole[:before]
@@ -321,18 +318,13 @@ class MarkupDecider(TextDecider):
             return False
         return self._complete or block.length - block.sure <= _HEADER or _CLOSING.search(text) is not None
 
-    def _join(self) -> None:
-        if self._fresh:
-            self._buffer += "".join(self._fresh)
-            self._fresh.clear()
-
     def _trim(self) -> None:
         keep = max(min(self.block.sure, self._read) - self._base - _CONTEXT, 0)
         self._base += keep
         self._buffer = self._buffer[keep:]
 
     def _scan(self, *, final: bool) -> None:
-        self._join()
+        self._fresh = False
         block, text, base = self.block, self._buffer, self._base
         self._scanned += len(text)
         self._last_size = len(text)
