@@ -242,8 +242,9 @@ def _remaining(message: Message, leaks: Sequence[Leak]) -> dict[str, str]:
     for part in message.parts:
         spans = [leak.span for leak in leaks if leak.part is part]
         if isinstance(part, Text) and spans:
-            starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(part.text)]
-            left = "".join(part.text[start:end] for start, end in zip(starts, ends, strict=True))
+            left = part.text
+            for start, end in reversed(spans):
+                left = left[:start] + left[end:]
             texts[part.pointer] = left if left.strip() else ""
     return texts
 

@@ -419,7 +419,7 @@ class ThoughtDecider(TextDecider):
         swallow = leads or head[-1].isspace()
         after = found.end + (len(rest) - len(rest.lstrip()) if swallow else 0)
         block.cut(first + shift, lead + shift)
-        block.move(lead + shift, found.body[1] + shift)
+        block.cut(lead + shift, found.body[1] + shift, moves=True)
         block.cut(found.body[1] + shift, after + shift)
         self._mover.record_thought(block, found.tag, text[found.start : found.end], body, self._event)
         self._shorten(first, after)
@@ -493,7 +493,7 @@ class ThoughtDecider(TextDecider):
 
     def _think(self, text: str) -> None:
         block = self.block
-        block.move(block.sure, block.sure + len(text))
+        block.cut(block.sure, block.sure + len(text), moves=True)
         block.sure += len(text)
         if len(self._thought) < _KEPT:
             self._thought += text

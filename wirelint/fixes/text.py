@@ -2,7 +2,7 @@
 
 Theory of operation. A block of text arrives as deltas: `"<thi"`, `"nk>The"`, ` user wants`. A `TextDecider` per block reads
 them. It sets the offset up to which the text is decided (`sure`), and marks stretches before that offset that are
-removed (`cut`) or go to another block (`move`). A delta is sent when all of its text is decided: the event itself if
+removed or go to another block (`cut`). A delta is sent when all of its text is decided: the event itself if
 its text is unchanged, so that its frame is sent byte for byte, else an event with the rest of its text. A delta whose
 end is undecided waits as a whole.
 
@@ -118,19 +118,16 @@ class TextBlock:
         """Return True if the decider needs to know of a pause."""
         return self.sure < self.length or self.busy
 
-    def cut(self, start: int, end: int) -> None:
-        self.gone += max(end - start, 0)
-        if end > start:
-            self.regions.append(Region(start, end))
-
-    def move(self, start: int, end: int) -> None:
-        """Mark a stretch as moving, or extend the last one if it ends here."""
-        self.gone += max(end - start, 0)
+    def cut(self, start: int, end: int, *, moves: bool = False) -> None:
+        """Mark a stretch as removed, or as moving to another block. A stretch that moves on from the last extends it."""
+        if end <= start:
+            return
+        self.gone += end - start
         last = self.regions[-1] if self.regions else None
-        if last is not None and last.moves and last.end == start:
+        if moves and last is not None and last.moves and last.end == start:
             last.end = end
-        elif end > start:
-            self.regions.append(Region(start, end, moves=True))
+        else:
+            self.regions.append(Region(start, end, moves))
 
     def frame_at(self, offset: int) -> int | None:
         """Return the number of the frame that brought the text at an offset, while it waits."""
@@ -156,7 +153,7 @@ class Candidate:
 
 
 class TextDecider(ABC):
-    """Decides on the text of one block, through `block.sure`, `block.cut` and `block.move`. Subclasses override methods.
+    """Decides on the text of one block, through `block.sure` and `block.cut`. Subclasses override methods.
 
     `left`: nothing more is decided; all later text is forwarded, and no method is called.
     """

@@ -134,14 +134,8 @@ def _rearrange(items: Sequence[tuple[Member, bool]], opened: int, closed: int, n
     last = max((number for number, (_, goes) in enumerate(items) if not goes), default=None)
     if last is None:
         return [_Splice(opened, closed, ",".join(new))] if items or new else []
-    splices = []
-    run: int | None = None
-    for item, goes in items[: last + 1]:
-        if goes:
-            run = item.start if run is None else run
-        elif run is not None:
-            splices.append(_Splice(run, item.start, ""))
-            run = None
+    pairs = itertools.pairwise(items[: last + 1])
+    splices = [_Splice(item.start, after.start, "") for (item, goes), (after, _) in pairs if goes]
     if new or last + 1 < len(items):
         splices.append(_Splice(items[last][0].end, items[-1][0].end, "".join(f",{one}" for one in new)))
     return splices

@@ -191,20 +191,14 @@ number of each element, and True if it was removed; in order."""
 
 def _moves(exchange: Exchange, edits: Sequence[Edit]) -> _Moves:
     body = exchange.request.body if exchange.request is not None else None
-    inserted: list[tuple[str, int, bool]] = []
-    removed: set[tuple[str, int, bool]] = set()  # two edits may remove one element
-    for edit in edits:
-        array, _, number = edit.pointer.rpartition("/")
-        if edit.op == "replace" or not number.isdecimal() or not isinstance(at(body, array), list):
-            continue
-        if edit.op == "remove":
-            removed.add((array, int(number), True))
-        else:
-            inserted.append((array, int(number), False))
+    removed = {edit.pointer for edit in edits if edit.op == "remove"}  # two edits may remove one element
+    inserted = [edit.pointer for edit in edits if edit.op == "insert"]
     moves: _Moves = {}
-    for array, position, gone in sorted([*inserted, *removed]):
-        moves.setdefault(array, []).append((position, gone))
-    return moves
+    for pointer, gone in [*((one, False) for one in inserted), *((one, True) for one in removed)]:
+        array, _, number = pointer.rpartition("/")
+        if number.isdecimal() and isinstance(at(body, array), list):
+            moves.setdefault(array, []).append((int(number), gone))
+    return {array: sorted(found) for array, found in moves.items()}
 
 
 def _placed(repair: AppliedFix, shifts: Sequence[_Moves]) -> AppliedFix:
