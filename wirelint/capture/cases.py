@@ -34,7 +34,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.secrets import MARK
 from wirelint.capture.streams import Body
 from wirelint.engine import Engine, lower
-from wirelint.jsonvalues import Path, decode_json, inside, mappings, strings
+from wirelint.jsonvalues import Path, decode_json, inside, mapping, mappings, strings
 from wirelint.model import Json, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire.aws_eventstream import content_of, with_content
@@ -244,7 +244,7 @@ class _Reduction:
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
         places = [f"/{'/'.join(map(str, path))}" for path in shrinker.real_texts(stays)]
-        return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
+        return form.record(shrinker.value), [*places, *(["/response"] if form.is_opaque else [])]
 
     def _names(self, record: Record) -> frozenset[str]:
         """Return the names of tools, which are kept: they help a reader and hold few personal data."""
@@ -284,66 +284,63 @@ _DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """A record without its bodies, and the forms of the bodies. `pieces`: the bytes of a stream's frames. `messages`:
-    the frames are AWS messages. `opaque`: the reply cannot be split into parts."""
+    """A record, its bodies as one value, and the frames of the reply if it is a stream."""
 
     base: Record
     value: dict[str, Json]
-    pieces: tuple[bytes, ...] | None
-    messages: bool
-    opaque: bool
+    stream: Body | None
+
+    @property
+    def is_opaque(self) -> bool:
+        """Return True if the reply cannot be split into parts."""
+        return self.value["response"] is None and bool(self.base.response_body)
 
     def record(self, value: Json) -> Record:
-        assert isinstance(value, dict)
-        asked, answer = value.get("request"), value.get("response")
-        body = self.base.request_body if asked is None else dump(asked)
-        if self.opaque:
-            return self.base.but(request_body=body)
-        if self.pieces is None:
-            return self.base.but(request_body=body, response_body=None if answer is None else dump(answer), chunks=())
-        frames = [(self._bytes(frame, self.pieces), as_number(frame["at"])) for _, frame in mappings(answer)]
+        asked, answer = mapping(value).get("request"), mapping(value).get("response")
+        record = self.base if asked is None else self.base.but(request_body=dump(asked))
+        if answer is None:
+            return record
+        if self.stream is None:
+            return record.but(response_body=dump(answer), chunks=())
+        frames = [(_bytes(frame, self.stream), as_number(frame["at"])) for _, frame in mappings(answer)]
         chunks = tuple((at, len(data)) for data, at in frames if at is not None)
         chunks = chunks if len(chunks) == len(frames) else ()
-        return self.base.but(request_body=body, response_body=b"".join(data for data, _ in frames), chunks=chunks)
+        return record.but(response_body=b"".join(data for data, _ in frames), chunks=chunks)
 
     def without_times(self) -> Draft:
-        value = dict(self.value)
-        if self.pieces is not None:
-            value["response"] = [{**frame, "at": None} for _, frame in mappings(value["response"])]
+        value = self.value
+        if self.stream is not None:
+            value = {**value, "response": [{**frame, "at": None} for _, frame in mappings(value["response"])]}
         return dataclasses.replace(self, base=self.base.but(chunks=(), timing=Timing()), value=value)
 
-    def _bytes(self, frame: dict[str, Json], pieces: Sequence[bytes]) -> bytes:
-        if isinstance(text := frame.get("text"), str):
-            return text.encode("utf-8", "surrogateescape")
-        number, data = frame["n"], frame.get("data")
-        assert isinstance(number, int)
-        raw = pieces[number]
-        was = _content(raw, messages=self.messages)
-        if data is None or decode_json(was) == data:
-            return raw
-        return with_content(raw, dump(data)) if self.messages else raw.replace(was, dump(data), 1)
+
+def _bytes(frame: dict[str, Json], stream: Body) -> bytes:
+    if isinstance(text := frame.get("text"), str):
+        return text.encode("utf-8", "surrogateescape")
+    number, data = frame["n"], frame.get("data")
+    assert isinstance(number, int)
+    raw, was = stream.frames[number].raw, _document(stream, number)
+    if data is None or decode_json(was) == data:
+        return raw
+    return with_content(raw, dump(data)) if stream.framing == "messages" else raw.replace(was, dump(data), 1)
 
 
 def draft(record: Record) -> Draft:
     """Return the draft of a record. Bodies that are no JSON stay in the base."""
-    asked, body = decode_json(record.request_body or b""), record.response_body
-    cut = Body(body or b"", lower(record.response_headers))
-    if cut.framing == "whole" or not body:
-        whole = decode_json(body or b"")
-        return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
-    messages = cut.framing == "messages"
-    pieces = tuple(frame.raw for frame in cut.frames)
+    asked, body = decode_json(record.request_body or b""), record.response_body or b""
+    stream = Body(body, lower(record.response_headers))
+    if stream.framing == "whole" or not body:
+        return Draft(record, {"request": asked, "response": decode_json(body)}, None)
     frames: list[Json] = []
-    for number, at in enumerate(_times(pieces, record.chunks)):
-        made: dict[str, Json] = {"n": number, "at": at}
-        faults, raw = cut.frames[number].faults, pieces[number]
-        data = decode_json(_content(raw, messages=messages)) if not faults else None
+    for frame, at in zip(stream.frames, _times(stream, record.chunks), strict=True):
+        made: dict[str, Json] = {"n": frame.number, "at": at}
+        data = decode_json(_document(stream, frame.number)) if not frame.faults else None
         if isinstance(data, dict):
             made["data"] = data
-        elif not messages:
-            made["text"] = raw.decode("utf-8", "surrogateescape")
+        elif stream.framing != "messages":
+            made["text"] = frame.raw.decode("utf-8", "surrogateescape")
         frames.append(made)
-    return Draft(record, {"request": asked, "response": frames}, pieces, messages, False)
+    return Draft(record, {"request": asked, "response": frames}, stream)
 
 
 def joined(value: Json) -> Json:
@@ -378,23 +375,24 @@ def _join(one: Json, other: Json) -> Json:
     return {**one, "data": made, "at": other.get("at")} if plain[0] == plain[1] else None
 
 
-def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
-    """Yield the arrival time of the last byte of each piece."""
-    known = sum(size for _, size in chunks) == sum(map(len, pieces))
+def _times(stream: Body, chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
+    """Yield the arrival time of the last byte of each frame."""
+    known = sum(size for _, size in chunks) == sum(len(frame.raw) for frame in stream.frames)
     ends = iter(chunks if known else ())
     at: float | None = None
     came = end = 0
-    for piece in pieces:
-        end += len(piece)
+    for frame in stream.frames:
+        end += len(frame.raw)
         while came < end and (chunk := next(ends, None)) is not None:
             at = chunk[0]
             came += chunk[1]
         yield at
 
 
-def _content(raw: bytes, *, messages: bool) -> bytes:
+def _document(stream: Body, number: int) -> bytes:
     """Return the document in a frame's bytes; empty if there is none."""
-    if messages:
+    raw = stream.frames[number].raw
+    if stream.framing == "messages":
         return content_of(raw)
     found = _DATA.findall(raw)
     if len(found) == 1:
@@ -405,10 +403,8 @@ def _content(raw: bytes, *, messages: bool) -> bytes:
 T = TypeVar("T")
 
 _CLIPPED = 48
-_WORD = re.compile(r"\S+\s*|\s+")
-_PART = re.compile(r"\s+|\w+|[^\w\s]")
-_MARK_OR_CHARACTER = re.compile(rf"{MARK.pattern}|.", re.DOTALL)
-_MARK_OR_OTHERS = re.compile(rf"{MARK.pattern}|(?:(?!{MARK.pattern}).)+", re.DOTALL)
+_WORD = re.compile(rf"{MARK.pattern}|(?:(?!{MARK.pattern})\S)+\s*|\s+")
+_PART = re.compile(rf"{MARK.pattern}|\s+|\w+|[^\w\s]")
 
 
 class Budget:
@@ -499,13 +495,13 @@ class Shrinker:
 
     def shorten(self, path: Path) -> None:
         """Shorten a text, and replace the parts that the test does not need by neutral ones."""
-        words = _split(str(at(self.value, path)), _WORD)
+        words = _WORD.findall(str(at(self.value, path)))
 
         def shorter(left: Sequence[int]) -> bool:
             return self.offer(put(self.value, path, "".join(words[number] for number in left)))
 
         minimise(range(len(words)), shorter)
-        words = _split(str(at(self.value, path)), _PART)
+        words = _PART.findall(str(at(self.value, path)))
 
         def real(left: Sequence[int]) -> bool:
             told = set(left)
@@ -536,19 +532,13 @@ def minimise(items: Sequence[T], test: Callable[[Sequence[T]], bool]) -> Sequenc
 
 def neutral(text: str) -> str:
     """Return the neutral text of the same shape: letters become x, digits 0. Redaction marks stay."""
-    return _MARK_OR_CHARACTER.sub(lambda found: _neutral_character(found[0]), text)
+    return "".join(word if MARK.match(word) else "".join(map(_neutral, word)) for word in _PART.findall(text))
 
 
-def _neutral_character(one: str) -> str:
+def _neutral(one: str) -> str:
     if one.isalpha():
         return "X" if one.isupper() else "x"
     return "0" if one.isdigit() else one
-
-
-def _split(text: str, form: re.Pattern[str]) -> list[str]:
-    """Return the pieces of a text. A redaction mark is one piece."""
-    parts = (found[0] for found in _MARK_OR_OTHERS.finditer(text))
-    return [word for part in parts for word in ([part] if MARK.match(part) else form.findall(part))]
 
 
 def at(value: Any, path: Path) -> Json:

@@ -32,7 +32,7 @@ from wirelint.capture.format import (
     read_headers,
     restored,
 )
-from wirelint.capture.readers.source import Problem, as_seconds, as_string
+from wirelint.capture.readers.source import Problem, as_seconds, as_string, read_parts
 from wirelint.capture.record import Headers, Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json, Timing
@@ -54,7 +54,7 @@ def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem
     log = mapping(document.get("log"))
     entries = log.get("entries")
     if isinstance(entries, list):
-        yield from _records(entries, source, is_from_mitmproxy(log))
+        yield from _read(entries, source, is_from_mitmproxy(log))
     else:
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
 
@@ -75,22 +75,21 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
         while (gap := _GAP.match(text, position)) is not None:
             entry, position = decoder.raw_decode(text, gap.end())
             entries.append(entry)
-    yield from _records(entries, source, from_mitmproxy)
+    yield from _read(entries, source, from_mitmproxy)
     place = f"entry {len(entries) + 1}"
     yield Problem(source, place, "the HAR is cut off or broken here", _CURE, fatal=not entries)
 
 
-def _records(entries: list[Json], source: str, from_mitmproxy: bool) -> Iterator[Record]:
-    """Yield the records of entries, without those of WebSockets."""
-    for number, entry in enumerate(map(mapping, entries), 1):
-        is_socket = mapping(entry.get("response")).get("status") == 101 or entry.get("_resourceType") == "websocket"
-        if mapping(entry.get("request")) and not is_socket:
-            yield _record(entry, source, number, from_mitmproxy)
+def _read(entries: list[Json], source: str, from_mitmproxy: bool) -> Iterator[Record | Problem]:
+    return read_parts(enumerate(entries, 1), source, "entry", lambda one, _: _records(mapping(one), from_mitmproxy))
 
 
-def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record:
+def _records(entry: Mapping[str, Json], from_mitmproxy: bool) -> Iterator[Record]:
+    """Yield the record of an entry, unless it is a WebSocket."""
     request, response = mapping(entry.get("request")), mapping(entry.get("response"))
     request_headers, headers, status = _headers(request), _headers(response), response.get("status")
+    if not request or status == 101 or entry.get("_resourceType") == "websocket":
+        return
     end = next((read_end(value) for name, value in headers if name.lower() == END_HEADER), None)
     error = as_string(response.get("_error")) or None
     body = _content(mapping(response.get("content")), headers, from_mitmproxy)
@@ -98,7 +97,7 @@ def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy:
         body = None
     was_left = error is not None and ("Client disconnected" in error or "ERR_ABORTED" in error)
     record = Record(
-        id=f"{source}:{number}",
+        id="",
         method=as_string(request.get("method")) or "GET",
         url=as_string(request.get("url")),
         request_headers=request_headers,
@@ -109,12 +108,10 @@ def _record(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy:
         timing=_timing(entry),
         end=end or ("unknown" if error is None else "client-left" if was_left else "upstream-died"),
         error=error,
-        source=source,
-        place=f"entry {number}",
         form="har",
     )
     beside = entry.get(BESIDE)
-    return restored(record, beside) if isinstance(beside, dict) else record
+    yield restored(record, beside) if isinstance(beside, dict) else record
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:

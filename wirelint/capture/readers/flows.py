@@ -14,11 +14,10 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from wirelint.capture.format import END_HEADER, read_end, restored
-from wirelint.capture.readers.source import Input, Problem
+from wirelint.capture.readers.source import Input, Problem, plain_body
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing
 from wirelint.settings import HEADER
-from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
@@ -39,7 +38,7 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
             if flow is None:
                 return
             number += 1
-            records = _records(flow, source, number) if isinstance(flow, http.HTTPFlow) else []
+            records = records_of(flow) if isinstance(flow, http.HTTPFlow) else []
         except OSError:
             raise
         except Exception as error:  # Fail open: corrupt state ends in exceptions of every kind, and is reported below.
@@ -50,12 +49,13 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
             yield Problem(source, f"flow {number + 1}", message, read_before, fatal=count == 0)
             return
         count += len(records)
-        yield from records
+        yield from (record.but(source=source, place=f"flow {number}") for record in records)
 
 
-def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
+def records_of(flow: http.HTTPFlow) -> list[Record]:
+    """Return the records of a flow in memory, which may be a WebSocket with several exchanges."""
     if flow.websocket is None:
-        return [_record(flow, source, number)]
+        return [record_of(flow)]
     by_client = flow.websocket.closed_by_client
     end: End = "unknown" if by_client is None else "client-left" if by_client else "upstream-died"
     said = (
@@ -74,15 +74,14 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
             response_headers=HEADERS if turn.answered else (),
             response_body=bytes(turn.answered) or None,
             end="complete" if turn.closed else end,
-            source=source,
-            place=f"flow {number}",
             form="mitmproxy",
         )
         for count, turn in enumerate(turns(said), 1)
     ]
 
 
-def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
+def record_of(flow: http.HTTPFlow) -> Record:
+    """Return the record of a flow in memory, equal to that of a flow file."""
     notes: list[Json] = []
     request_body = _body(flow.request, "request", notes)
     response_body = _body(flow.response, "response", notes) if flow.response is not None else None
@@ -106,8 +105,6 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         timing=_timing(flow),
         end=end or ("unread" if is_unread else end_of(flow)),
         error=flow.error.msg if flow.error is not None else None,
-        source=source,
-        place=f"flow {number}",
         form="mitmproxy",
         annotations={"notes": notes} if notes else {},
     )
@@ -129,16 +126,6 @@ def url_of(request: http.Request) -> str:
     return url
 
 
-def record_of(flow: http.HTTPFlow) -> Record:
-    """Return the record of a flow in memory, equal to that of a flow file."""
-    return _record(flow, "", 1).but(place="")
-
-
-def records_of(flow: http.HTTPFlow) -> list[Record]:
-    """Return the records of a flow in memory, which may be a WebSocket with several exchanges."""
-    return [record.but(place="") for record in _records(flow, "", 1)]
-
-
 def headers_of(message: http.Message) -> Headers:
     """Return the headers of a message as text. Bytes that are no UTF-8 become lone surrogates."""
     fields = message.headers.fields
@@ -151,11 +138,7 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
     if raw is None:
         notes.append(f"the body of the {side} was not recorded")
         return None
-    try:
-        return decode(message.headers.get("content-encoding"), raw)
-    except CodingError as error:
-        notes.append(why_unread(side, error))
-        return None
+    return plain_body(message.headers.get("content-encoding"), raw, side, notes)
 
 
 def end_of(flow: http.HTTPFlow) -> End:

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
-from wirelint.capture.readers.source import LineReader, Problem, as_seconds, as_string
+from wirelint.capture.readers.source import LineReader, Problem, as_seconds, as_string, read_parts
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo, Timing
@@ -34,16 +34,16 @@ def _is_lhar(value: Mapping[str, Json]) -> bool:
 
 class _LharLines(LineReader):
     def __init__(self, source: str) -> None:
-        super().__init__(source)
+        self._source = source
         self._empty = self._entries = 0
 
-    def add(self, value: Json, number: int, noun: str = "line") -> Iterator[Record]:
+    def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not _is_lhar(value):
             raise FormatError("neither a session nor an entry")
         if value["type"] == "session":
             return
         self._entries += 1
-        record = _entry(value, self._source, f"{noun} {number}")
+        record = _entry(value)
         if record.request_body is None and record.response_body is None:
             self._empty += 1
         else:
@@ -63,15 +63,10 @@ def read_lhar(document: Mapping[str, Json], source: str) -> Iterator[Record | Pr
         yield Problem(source, "", "LHAR without entries", "export it again", fatal=True)
         return
     lines = _LharLines(source)
-    for number, entry in enumerate(entries, 1):
-        try:
-            yield from lines.add(entry, number, "entry")
-        except FormatError as error:
-            yield Problem(source, f"entry {number}", str(error), "the others were read", fatal=False)
-    yield from lines.close()
+    yield from read_parts(enumerate(entries, 1), source, "entry", lines.add, lines.close)
 
 
-def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
+def _entry(value: Mapping[str, Json]) -> Record:
     http, raw, timings = mapping(value.get("http")), mapping(value.get("raw")), mapping(value.get("timings"))
     asked, answer = raw.get("request_body"), raw.get("response_body")
     status, url = http.get("status_code"), http.get("url")
@@ -81,7 +76,7 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
             answer = text
     send, wait = as_number(timings.get("send_ms")), as_number(timings.get("wait_ms"))
     return Record(
-        id=as_string(value.get("id")) or f"{source}:{place.rpartition(' ')[2]}",
+        id=as_string(value.get("id")),
         method=as_string(http.get("method")) or "POST",
         url=url if isinstance(url, str) else _PATHS.get(str(http.get("api_format")), ""),
         request_headers=read_headers(http.get("request_headers")),
@@ -97,8 +92,6 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
             None,
             as_number(timings.get("total_ms")),
         ),
-        source=source,
-        place=place,
         form="lhar",
         missing=_LHAR_LACKS,
     )
@@ -129,6 +122,9 @@ def _is_k2vv(value: Mapping[str, Json]) -> bool:
 
 
 class _K2vvLines(LineReader):
+    def __init__(self, source: str) -> None:
+        self._source = source
+
     def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not _is_k2vv(value):
             raise FormatError("not the result of a request")
@@ -153,8 +149,6 @@ class _K2vvLines(LineReader):
             timing=Timing(started, duration=lasted),
             end="unknown" if failed else "complete",
             error=str(error) if failed and error is not None else None,
-            source=self._source,
-            place=f"line {number}",
             annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
             form="k2vv",
             missing=missing,
@@ -240,8 +234,7 @@ _Place = tuple[_Thread, int]
 
 
 class _SessionLines(LineReader):
-    def __init__(self, source: str) -> None:
-        super().__init__(source)
+    def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
         self._last: dict[tuple[bool, str], _Thread] = {}
         self._threads: list[_Thread] = []
@@ -363,7 +356,6 @@ class _SessionLines(LineReader):
             response_body=dump(answer),
             timing=Timing(reply.started),
             end="client-left" if interrupted else "complete",
-            source=self._source,
             place=f"line {reply.line}",
             form="claude-code",
             missing=_LACKS if reply.stop_reason is not None else _LACKS | {"finish"},
@@ -402,7 +394,7 @@ def _blocks(content: Json) -> list[Block]:
 def reader_of(value: Mapping[str, Json], source: str) -> LineReader | None:
     """Return the reader of a log by its first line; None for other files."""
     if value.get("type") in _ENTRIES and not value.keys().isdisjoint(_SIGNS):
-        return _SessionLines(source)
+        return _SessionLines()
     if _is_lhar(value):
         return _LharLines(source)
     return _K2vvLines(source) if _is_k2vv(value) else None

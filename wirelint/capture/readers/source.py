@@ -14,6 +14,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.storage import Stream
 from wirelint.model import Json
 from wirelint.text.escaping import shorten
+from wirelint.wire.content_coding import CodingError, decode, why_unread
 
 T = TypeVar("T")
 
@@ -79,11 +80,8 @@ class Input:
 class LineReader(ABC):
     """Reader of one log, line by line."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-
     @abstractmethod
-    def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
+    def add(self, value: Json, number: int) -> Iterator[Record]:
         """Yield the records that a line completes. Raises FormatError for a foreign line."""
 
     def close(self) -> Iterator[Record | Problem]:
@@ -100,21 +98,20 @@ def read_parts(
 ) -> Iterator[Record | Problem]:
     """Yield the records of the numbered parts of a source. `take` returns those of a part, `close` those of the end.
 
-    The parts for which `take` raises FormatError become one problem at the end.
+    Records get the source, and the place and the id of their part unless they have others. The parts for which `take`
+    raises FormatError become one problem at the end.
     """
     wrong: list[tuple[int, str]] = []
     read = 0
     for number, part in parts:
         try:
-            records = list(take(part, number))
-            for record in records:
-                _check_url(record)
+            records = [_placed(item, source, noun, number) for item in take(part, number)]
         except FormatError as error:
             wrong.append((number, str(error)))
         else:
             read += 1
             yield from records
-    yield from close()
+    yield from (_placed(item, source, noun, 0) for item in close())
     if wrong:
         number, reason = wrong[0]
         others = f", and {len(wrong) - 1} more like it" if len(wrong) > 1 else ""
@@ -123,12 +120,25 @@ def read_parts(
         yield Problem(source, f"{noun} {number}", f"{shorten(reason, _SHORTEN)}{others}", cure, fatal=not read)
 
 
-def _check_url(record: Record | Problem) -> None:
-    """Raise FormatError for a record whose URL cannot be split: `http://[`."""
+def _placed(item: Record | Problem, source: str, noun: str, number: int) -> Record | Problem:
+    """Return the item of a part with its source, place and id. Raises FormatError for a URL such as `http://[`."""
+    if isinstance(item, Problem):
+        return item
     try:
-        urlsplit("" if isinstance(record, Problem) else record.url)
+        urlsplit(item.url)
     except ValueError as error:
         raise FormatError(f"its URL cannot be read: {error}") from error
+    place = item.place or f"{noun} {number}"
+    return item.but(source=source, place=place, id=item.id or f"{source}:{number}")
+
+
+def plain_body(coding: str | None, raw: bytes, side: str, notes: list[Json]) -> bytes | None:
+    """Return a body without its content codings; None with a note if it cannot be decoded."""
+    try:
+        return decode(coding, raw)
+    except CodingError as error:
+        notes.append(why_unread(side, error))
+        return None
 
 
 def as_string(value: Json) -> str:

@@ -29,11 +29,10 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode, SequenceNode
 
 from wirelint.capture.format import FormatError, dump, read_headers
-from wirelint.capture.readers.source import Input, Problem, read_parts
+from wirelint.capture.readers.source import Input, Problem, plain_body, read_parts
 from wirelint.capture.record import Headers, Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo
-from wirelint.wire.content_coding import CodingError, decode, why_unread
 
 _LACKS: frozenset[MissingInfo] = frozenset({"times"})
 _LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
@@ -59,7 +58,7 @@ def _read(interactions: Iterator[Any], source: str) -> Iterator[Record | Problem
     if not first:
         yield Problem(source, "", "a cassette without interactions", "record it again", fatal=True)
     parts = enumerate(itertools.chain(first, interactions), 1)
-    yield from read_parts(parts, source, "interaction", lambda item, number: [_interaction(item, source, number)])
+    yield from read_parts(parts, source, "interaction", lambda item, _: [_interaction(item)])
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -122,7 +121,7 @@ def _load(text: bytes) -> Any:
     return items[0] if isinstance(items, list) and items else None
 
 
-def _interaction(item: Any, source: str, number: int) -> Record:
+def _interaction(item: Any) -> Record:
     if isinstance(item, FormatError):
         raise item
     if not isinstance(item, dict) or not isinstance(item.get("request"), dict):
@@ -133,7 +132,7 @@ def _interaction(item: Any, source: str, number: int) -> Record:
     status = status.get("code") if isinstance(status, dict) else status
     notes: list[Json] = []
     return Record(
-        id=f"{source}:{number}",
+        id="",
         method=(_text(request.get("method")) or "GET").upper(),
         url=_text(request.get("uri")) or _text(request.get("url")),
         request_headers=asked,
@@ -142,8 +141,6 @@ def _interaction(item: Any, source: str, number: int) -> Record:
         response_headers=answered,
         response_body=_body(response, answered, "response", notes),
         end="unread" if any("content-encoding" in str(note) for note in notes) else "unknown",
-        source=source,
-        place=f"interaction {number}",
         annotations={"notes": notes} if notes else {},
         form="vcr",
         missing=_LACKS,
@@ -165,14 +162,12 @@ def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[J
     if raw is None:
         return None
     coding = next((value for name, value in headers if name.lower() == "content-encoding"), None)
-    try:
-        return decode(coding, raw)
-    except CodingError as error:
-        # Some recorders remove the coding and keep its header; a body that is text shows this.
-        if raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
-            return raw
-        notes.append(why_unread(side, error))
-        return None
+    body = plain_body(coding, raw, side, unread := list[Json]())
+    # Some recorders remove the coding and keep its header; a body that is text shows this.
+    if unread and raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
+        return raw
+    notes += unread
+    return body
 
 
 def _bytes(body: Any) -> bytes | None:
