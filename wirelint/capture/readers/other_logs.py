@@ -8,8 +8,9 @@ and src/lhar of larsderidder/context-lens.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
@@ -172,9 +173,9 @@ def _as_completion(answer: Mapping[str, Json], choices: list[Json]) -> dict[str,
 #
 # Every message of the model becomes an exchange: the request is the logged conversation before it, the reply is the
 # message. A message is spread over lines with the same `message.id`; results of its first calls may come between these
-# lines. Each line names the line before it (`parentUuid`). The lines form *threads*: that of the user and those of
-# sub-agents (`isSidechain`). A line that follows an earlier line of a thread begins a branch; a line without a parent (a
-# compaction, a sub-agent) begins a new thread. Lines of other types only link their parent to the next line.
+# lines. Each line names the line before it (`parentUuid`), so the lines form trees: two lines after one line are
+# branches, and a line without a parent (a compaction, a sub-agent with `isSidechain`) begins a new tree. Lines of other
+# types only link their parent to the next line.
 #
 # The log lacks the system prompt and the declared tools, so the request has no system prompt, and only the tools that the
 # model has called in the session so far; other tools are unknown. Messages that the client wrote instead of the model
@@ -197,144 +198,102 @@ Block = dict[str, Json]
 
 
 @dataclass(slots=True, eq=False)
-class _Message:
-    role: str
-    blocks: list[Block]
-    prompt: bool = False
-    """True if the message holds a text of the user."""
-    size: int = 0
+class _Asked:
+    """What the model gets after a reply: its tool results, and what the user writes. It is the place of a line."""
+
+    reply: _Reply | None = None
+    blocks: list[Block] = field(default_factory=list)
+    is_prompt: bool = False
+    """True if a text of the user is among the blocks."""
+    at: float | None = None
 
 
 @dataclass(slots=True, eq=False)
 class _Reply:
-    """An unfinished message of the model, and the tool results that arrived meanwhile."""
+    """A message of the model. `results` gets its tool results, which may arrive before its last block."""
 
+    asked: _Asked
     id: str
     line: int
     model: str
-    history: int
-    started: float | None
+    session: str
     blocks: list[Block] = field(default_factory=list)
-    results: list[Block] = field(default_factory=list)
     stop_reason: Json = None
     usage: Json = None
-    session: str = ""
+    results: _Asked = field(init=False)
+    is_done: bool = False
 
-
-@dataclass(slots=True, eq=False)
-class _Thread:
-    messages: list[_Message] = field(default_factory=list)
-    reply: _Reply | None = None
-    heard: float | None = None
-    """Time of the last message to the model."""
-
-
-_Place = tuple[_Thread, int]
-"""Thread of a line, and the number of its message there."""
+    def __post_init__(self) -> None:
+        self.results = _Asked(self, at=self.asked.at)
 
 
 class _SessionLines(LineReader):
     def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
-        self._last: dict[tuple[bool, str], _Thread] = {}
-        self._threads: list[_Thread] = []
+        self._places: dict[str, _Asked] = {}
+        self._last: dict[tuple[bool, str], _Asked] = {}
+        self._replies: list[_Reply] = []
         self._tools: dict[str, None] = {}
         self._ids: set[str] = set()
 
     def add(self, value: Json, number: int) -> Iterator[Record]:
         if not isinstance(value, dict) or not isinstance(value.get("type"), str):
             raise FormatError("not an entry of a session log")
-        uuid = value.get("uuid")
+        uuid, parent = value.get("uuid"), value.get("parentUuid")
         if not isinstance(uuid, str) or uuid in self._places:
             return  # a summary, a snapshot; or a copy from the session that this one continues
         key = (value.get("isSidechain") is True, str(value.get("agentId") or ""))
-        place, message = self._follow(value.get("parentUuid"), key), value.get("message")
+        place = self._places.get(parent) or self._last.get(key) if isinstance(parent, str) else None
+        place, message = place or _Asked(), value.get("message")
         is_spoken = value["type"] in _SPOKEN and value.get("isApiErrorMessage") is not True
         if is_spoken and isinstance(message, dict) and message.get("model") != "<synthetic>":
-            blocks = _blocks(message.get("content"))
-            if value["type"] == "assistant":
-                place = yield from self._hear(*place, value, blocks, number)
-            else:
-                place = yield from self._say(*place, value, blocks)
-        self._places[uuid] = place
-        self._last[key] = place[0]
+            take = self._hear if value["type"] == "assistant" else self._say
+            place = yield from take(place, value, _blocks(message.get("content")), number)
+        self._places[uuid] = self._last[key] = place
 
     def close(self) -> Iterator[Record]:
-        waiting = [thread for thread in self._threads if thread.reply is not None]
-        for thread in sorted(waiting, key=lambda thread: thread.reply.line if thread.reply else 0):
-            yield from self._finish(thread)
-
-    def _follow(self, parent: Json, key: tuple[bool, str]) -> _Place:
-        if isinstance(parent, str) and parent in self._places:
-            return self._places[parent]
-        thread = (self._last.get(key) if isinstance(parent, str) else None) or self._begin()
-        reply = thread.reply  # it counts as a message, and so do the results that arrived meanwhile
-        return thread, len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
-
-    def _begin(self, messages: Sequence[_Message] = ()) -> _Thread:
-        self._threads.append(_Thread([*messages]))
-        return self._threads[-1]
-
-    def _branch(self, thread: _Thread, at: int) -> _Thread:
-        """Return the thread of the next line: a branch if the line follows an earlier one than the last."""
-        if at >= len(thread.messages) - (thread.reply is None):
-            return thread
-        return self._begin(thread.messages[: at + 1])
+        for reply in self._replies:
+            yield from self._finish(reply)
 
     def _hear(
-        self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block], number: int
-    ) -> Generator[Record, None, _Place]:
-        message = mapping(value.get("message"))
-        named = message.get("id") or value.get("requestId") or value.get("uuid")
-        reply = thread.reply
-        if reply is None or reply.id != named:
-            before, thread = thread, self._branch(thread, at)
-            if thread is before:
-                yield from self._finish(thread)
-            reply = thread.reply = _Reply(
-                str(named), number, str(message.get("model") or ""), len(thread.messages), thread.heard,
-                session=str(value.get("sessionId") or ""),
-            )  # fmt: skip
+        self, place: _Asked, value: Mapping[str, Json], blocks: list[Block], number: int
+    ) -> Generator[Record, None, _Asked]:
+        message, reply = mapping(value.get("message")), place.reply
+        named = str(message.get("id") or value.get("requestId") or value.get("uuid"))
+        if reply is None or reply.id != named or reply.is_done:
+            yield from self._finish(reply)
+            reply = _Reply(place, named, number, str(message.get("model") or ""), str(value.get("sessionId") or ""))
+            self._replies.append(reply)
         reply.blocks += [block for block in blocks if block not in reply.blocks]
         reply.stop_reason = message.get("stop_reason") or reply.stop_reason
         reply.usage = message.get("usage") or reply.usage
         for block in blocks:
             if block.get("type") == "tool_use" and isinstance(name := block.get("name"), str):
                 self._tools[name] = None
-        return thread, len(thread.messages)
+        return reply.results
 
     def _say(
-        self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block]
-    ) -> Generator[Record, None, _Place]:
+        self, place: _Asked, value: Mapping[str, Json], blocks: list[Block], _: int
+    ) -> Generator[Record, None, _Asked]:
+        reply, at = place.reply, as_seconds(value.get("timestamp"))
         returned = any(block.get("type") == "tool_result" for block in blocks)
-        if returned and thread.reply is not None:
-            thread.reply.results += blocks
-            thread.heard = as_seconds(value.get("timestamp"))
-            return thread, len(thread.messages) + 1
-        before, thread = thread, thread if returned else self._branch(thread, at)
-        if thread is before:
-            interrupted = any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
-            yield from self._finish(thread, interrupted=interrupted)
-        prompt = not returned and value.get("isMeta") is not True
-        _append(thread.messages, "user", blocks, prompt=prompt)
-        thread.heard = as_seconds(value.get("timestamp"))
-        return thread, len(thread.messages) - 1
+        if returned and reply is not None and place is reply.results:
+            place.blocks += blocks
+            place.at = at
+            return place
+        yield from self._finish(
+            reply, interrupted=any(str(one.get("text", "")).startswith(_INTERRUPTED) for one in blocks)
+        )
+        is_prompt = not returned and value.get("isMeta") is not True
+        return _Asked(reply, [*place.blocks, *blocks], place.is_prompt or is_prompt, at)
 
-    def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
-        """Yield the exchange of the reply that a thread waits for, if any."""
-        reply, thread.reply = thread.reply, None
-        if reply is None:
+    def _finish(self, reply: _Reply | None, *, interrupted: bool = False) -> Iterator[Record]:
+        """Yield the exchange of a reply, unless there is none or it was yielded before."""
+        if reply is None or reply.is_done:
             return
-        history = _recent(thread.messages[: reply.history])
-        _append(thread.messages, "assistant", reply.blocks)
-        if reply.results:
-            _append(thread.messages, "user", reply.results)
+        reply.is_done = True
         id_ = reply.id if reply.id not in self._ids else f"{reply.id}:{reply.line}"
         self._ids.add(id_)
-        asked: dict[str, Json] = {
-            "model": reply.model,
-            "messages": [{"role": one.role, "content": list[Json](one.blocks)} for one in history],
-        }
+        asked: dict[str, Json] = {"model": reply.model, "messages": _history(reply.asked)}
         if self._tools:
             asked["tools"] = [{"name": name} for name in self._tools]
         answer: dict[str, Json] = {
@@ -354,7 +313,7 @@ class _SessionLines(LineReader):
             request_body=dump(asked),
             status=200,
             response_body=dump(answer),
-            timing=Timing(reply.started),
+            timing=Timing(reply.asked.at),
             end="client-left" if interrupted else "complete",
             place=f"line {reply.line}",
             form="claude-code",
@@ -362,27 +321,25 @@ class _SessionLines(LineReader):
         )
 
 
-def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
-    """Append to a history. Consecutive messages of one role become one."""
-    size = len(dump(list[Json](blocks)))
-    if messages and messages[-1].role == role:
-        before = messages.pop()  # another thread may share it, so it is replaced, not changed
-        blocks, prompt, size = [*before.blocks, *blocks], before.prompt or prompt, before.size + size
-    messages.append(_Message(role, list(blocks), prompt, size))
-
-
-def _recent(messages: list[_Message]) -> list[_Message]:
-    """Return the end of a history, which begins with a user message."""
-    if sum(one.size for one in messages) <= _LONGEST:
-        return messages
-    size, start = 0, len(messages)
-    for number in range(len(messages) - 1, -1, -1):
-        size += messages[number].size
-        if size > _LONGEST and start < len(messages):
-            break
-        if messages[number].prompt:
-            start = number
-    return messages[start:] if start < len(messages) else messages
+def _history(asked: _Asked) -> list[Json]:
+    """Return the messages up to a place. Consecutive messages of one role become one."""
+    parts: list[tuple[str, list[Block]]] = []
+    size = start = 0
+    place: _Asked | None = asked
+    while place is not None and (size <= _LONGEST or not start):
+        reply = place.reply
+        size += len(dump(list[Json](place.blocks)))
+        parts.append(("user", place.blocks))
+        if place.is_prompt and (size <= _LONGEST or not start):
+            start = len(parts)
+        if reply is not None:
+            size += len(dump(list[Json](reply.blocks)))
+            parts.append(("assistant", reply.blocks))
+        place = reply.asked if reply is not None else None
+    if size > _LONGEST and start:
+        del parts[start:]
+    spoken = itertools.groupby((part for part in reversed(parts) if part[1]), key=lambda part: part[0])
+    return [{"role": role, "content": [block for _, blocks in group for block in blocks]} for role, group in spoken]
 
 
 def _blocks(content: Json) -> list[Block]:
