@@ -54,93 +54,69 @@ for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
     _FLAGS |= getattr(os, _flag, 0)  # each is missing on some system
 
 
-class TornError(OSError):
-    """A piece of an entry is in the file and could not be cut off. Nothing may follow it."""
-
-
-class _Open:
-    """An open file. `size` counts its whole entries in bytes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.descriptor = os.open(path, _FLAGS, 0o600)
-        self.size = os.fstat(self.descriptor).st_size
-
-    def is_intact(self) -> bool:
-        """Return True if the path still leads to this file. A removed open file takes writes without an error."""
-        try:
-            return os.path.samestat(os.stat(self.path), os.fstat(self.descriptor))
-        except OSError:
-            return False
-
-
 class Part:
-    """An open folder of captures with mode 0700, its files 0600."""
+    """An open folder of captures with mode 0700, its files 0600. `is_torn`: a piece of an entry is at the end of a file."""
 
-    def __init__(self, path: Path, started: float) -> None:
-        self.path = path
-        self.started = started
-        self._files: dict[str, _Open] = {}
-        self._mark: _Open | None = None
-
-    @classmethod
-    def create(cls, folder: Path, now: float, run: str) -> Part:
+    def __init__(self, folder: Path, now: float, run: str) -> None:
         """Make a folder for a part of a run below `folder`, and `folder` if it is missing. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             folder.parent.mkdir(parents=True, exist_ok=True)
             folder.mkdir(mode=0o700)
         name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{run}"
-        path, number = folder / name, 1
-        while os.path.lexists(path):
+        self.path, number = folder / name, 1
+        while os.path.lexists(self.path):
             number += 1
-            path = folder / f"{name}-{number:03}"
-        path.mkdir(mode=0o700)
-        return cls(path, now)
+            self.path = folder / f"{name}-{number:03}"
+        self.path.mkdir(mode=0o700)
+        self.started = now
+        self.is_torn = False
+        self._files: dict[str, int] = {}
 
     def mark(self) -> None:
         """Make the file `.ship`, locked until `close`. Raises OSError."""
         import fcntl  # missing on Windows, where nothing is shipped
 
         new = self.path / f"{SHIP_MARK}.new"
-        self._mark = _Open(new)
-        fcntl.flock(self._mark.descriptor, fcntl.LOCK_EX)
+        descriptor = self._files[SHIP_MARK] = os.open(new, _FLAGS, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         host = re.sub(r"[^\w.-]", "_", socket.gethostname(), flags=re.ASCII) or "localhost"
-        os.write(self._mark.descriptor, f"{host}/{self.path.name}".encode())
+        os.write(descriptor, f"{host}/{self.path.name}".encode())
         new.rename(self.path / SHIP_MARK)  # no other process sees it unlocked
 
     @property
     def size(self) -> int:
-        return sum(file.size for file in self._files.values())
+        return sum(os.fstat(opened).st_size for name, opened in self._files.items() if name != SHIP_MARK)
 
     def is_intact(self, name: str) -> bool:
-        """Return True if a file of the folder can be written to."""
-        file = self._files.get(name)
-        return file.is_intact() if file is not None else self.path.is_dir()
+        """Return True if a file of the folder can be written to. A removed open file takes writes without an error."""
+        if name not in self._files:
+            return self.path.is_dir()
+        try:
+            return os.path.samestat(os.stat(self.path / name), os.fstat(self._files[name]))
+        except OSError:
+            return False
 
     def append(self, name: str, data: bytes) -> None:
-        """Write an entry as a whole or not at all. Raises OSError, and TornError if a piece of it stays."""
-        file = self._files.get(name)
-        if file is None:
-            file = self._files[name] = _Open(self.path / name)
-        written, view = 0, memoryview(data)
+        """Write an entry as a whole or not at all, unless the part is torn then. Raises OSError."""
+        if name not in self._files:
+            self._files[name] = os.open(self.path / name, _FLAGS, 0o600)
+        descriptor = self._files[name]
+        size, written = os.fstat(descriptor).st_size, 0
         try:
             while written < len(data):
-                written += os.write(file.descriptor, view[written:])
-        except OSError as error:
+                written += os.write(descriptor, memoryview(data)[written:])
+        except OSError:
             if written:
                 try:
-                    os.ftruncate(file.descriptor, file.size)
+                    os.ftruncate(descriptor, size)
                 except OSError:
-                    raise TornError(error.errno, error.strerror) from error
+                    self.is_torn = True
             raise
-        file.size += len(data)
 
     def close(self) -> None:
-        for file in (*self._files.values(), *([self._mark] if self._mark is not None else [])):
+        for descriptor in self._files.values():
             with contextlib.suppress(OSError):
-                os.close(file.descriptor)
-        self._files.clear()
-        self._mark = None
+                os.close(descriptor)
 
 
 File = Literal["exchanges.jsonl", "flows.mitm"]
@@ -242,10 +218,7 @@ class Store:
         """
         with self._condition:
             is_closing = self._closing
-            is_full = self._queued + size > self._max_queue and bool(self._queue)
-            if is_closing or is_full:
-                self.counts.dropped += len(pieces)
-            else:
+            if not is_closing and (not self._queue or self._queued + size <= self._max_queue):
                 self._queue.append(_Entry(pieces, size))
                 self._queued += size
                 if self._thread is None:
@@ -254,9 +227,11 @@ class Store:
                     self._thread.start()
                 if len(self._queue) == 1:
                     self._condition.notify()
-        if is_full and not is_closing:
+                return True
+            self.counts.dropped += len(pieces)
+        if not is_closing:
             self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
-        return not is_full and not is_closing
+        return False
 
     def hurry(self) -> None:
         """Write the queue without waiting for more, because someone waits for it."""
@@ -352,17 +327,13 @@ class Store:
         now, part, (most, oldest) = self._clock(), self._part, self._limits
         if part is not None:
             is_over = part.size > 0 and (part.size + len(data) > most or now - part.started >= oldest)
-            if not part.is_intact(file) or (may_turn and is_over):
+            if part.is_torn or not part.is_intact(file) or (may_turn and is_over):
                 self._close_part()
         if self._part is None:
-            self._part = Part.create(self.folder, now, self.run)
+            self._part = Part(self.folder, now, self.run)
             if self._shipper is not None:
                 self._mark(self._part)
-        try:
-            self._part.append(file, data)
-        except TornError:
-            self._close_part()
-            raise
+        self._part.append(file, data)
 
     def _mark(self, part: Part) -> None:
         """Mark a new part that is to be shipped. Raises OSError, and leaves no folder then."""
