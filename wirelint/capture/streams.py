@@ -49,6 +49,7 @@ from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split
 
 _LINE = re.compile(r"[^\r\n]+")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
+_BLANKS = "\ufeff \t\r\n"
 _COLON = re.compile(r"[ \t\r\n]*:")
 _PART_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id")
 _CONTAINERS = frozenset({"delta", "content_block"})
@@ -140,29 +141,14 @@ def _edited(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[b
 
 def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:
     """Return the edits that remove all secrets from a body, sorted."""
-    if body.framing == "whole":
-        return [
-            Edit(frame.number, *span) for frame in body.frames for span in _in_whole(body.text(frame.number), known)
-        ]
     documents = _documents(body)
     strings = StreamStrings()
     fragments: defaultdict[int, list[_Fragment]] = defaultdict(list)
-    for document in documents:
+    for document in documents if body.framing != "whole" else ():
         _collect(document, strings, fragments)
     edits = [edit for channel in strings.moving() for edit in _channel_edits(fragments[id(channel)], known)]
     edits += _apart(_edits_in_one_piece(body, documents, known), edits)
     return sorted(edits)
-
-
-def _in_whole(text: str, known: tuple[str, ...]) -> list[Span]:
-    scope = Scope.of(text, known)
-    if not scope:
-        return []
-    if text.lstrip("\ufeff \t\r\n")[:1] not in ("{", "["):
-        return find_in_text(text, scope)
-    spans = find_in_json(text, scope)
-    # In a text that is cut off or no JSON, a secret may be outside of string literals.
-    return spans if decode_json(text) is not None else merge([*spans, *find_in_text(text, scope)])
 
 
 def is_clean(body: bytes, strings: StreamStrings, known: tuple[str, ...]) -> bool:
@@ -221,6 +207,8 @@ def _documents(body: Body) -> list[_Document]:
                 documents += _event_documents(number, text)
             case "lines":
                 documents += [_Document(number, [line]) for line in _lines(text) if line[1].strip()]
+            case "whole":
+                documents.append(_Document(number, [(len(text) - len(data := text.lstrip(_BLANKS)), data)]))
             case _ if data and text.endswith(data):
                 documents.append(_Document(number, [(len(text) - len(data), data)]))
     return documents
@@ -415,12 +403,12 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
     for number in range(len(body.frames)):
         text = body.text(number)
         # The data lines of one document have `data:` between them, which may hide a name from its value.
-        scope = Scope.of("\n".join([text, *[document.text for document in held[number]]]), known)
+        lines = [document.text for document in held[number]] if body.framing != "whole" else []
+        scope = Scope.of("\n".join([text, *lines]), known)
         if not scope:
             continue
         for document in held[number]:
-            find = find_in_json if decode_json(document.text) is not None else find_in_text
-            for start, end, secret in find(document.text, scope):
+            for start, end, secret in _in_document(document.text, scope):
                 yield Edit(number, document.place(start), document.place(end), secret)
         beside = [] if held[number] else [(0, text)]
         if body.framing == "events":
@@ -428,6 +416,14 @@ def _edits_in_one_piece(body: Body, documents: list[_Document], known: tuple[str
         for place, line in beside:
             for start, end, secret in find_in_text(line, scope):
                 yield Edit(number, place + start, place + end, secret)
+
+
+def _in_document(text: str, scope: Scope) -> list[Span]:
+    if text.lstrip()[:1] not in ("{", "["):
+        return find_in_text(text, scope)
+    spans = find_in_json(text, scope)
+    # In a text that is cut off or no JSON, a secret may be outside of string literals.
+    return spans if decode_json(text) is not None else merge([*spans, *find_in_text(text, scope)])
 
 
 def _apart(candidates: Iterable[Edit], taken: list[Edit]) -> list[Edit]:

@@ -27,6 +27,7 @@ from wirelint.jsonvalues import mapping, mappings
 from wirelint.model import Json
 from wirelint.rewrite.edits import apply
 from wirelint.text.escaping import printable
+from wirelint.text.pointers import at
 
 # Output appears as a whole or not at all: it grows in a hidden folder beside its target, and is moved at the end.
 
@@ -110,10 +111,8 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
                 from wirelint.capture.writers import flows
 
                 flows.write(source, items, target)
-            case "entry":
-                write_har(source, items, target)
-            case "record":
-                write_records(source, items, target)
+            case "entry" | "record":
+                write_document(source, items, target)
             case _:
                 with source.open("rb") as lines:
                     write_pieces("line", lines, items, target, _line)
@@ -139,32 +138,25 @@ def write_pieces(
         pass
 
 
-def write_records(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a document that is one record, or an array of them."""
+def write_document(source: Path, items: Iterator[Fixed], target: Path) -> None:
+    """Write a document that is one record, an array of them, or a HAR, whose fixed entries show the sent bodies.
+
+    Raises ValueError for a HAR that is cut off.
+    """
     text = source.read_bytes()
     document = load(text.removeprefix(BOM_UTF8))
     edits: list[Edit] = []
-    for record, number in _numbered(items):
-        value = document[number] if isinstance(document, list) else document
-        edits += _record_edits(value, record, f"/{number}" if isinstance(document, list) else "")
+    for record in (item.record for item in items):
+        unit, _, number = record.place.partition(" ")
+        position = int(number) - 1
+        if unit == "entry":
+            pointer = f"/log/entries/{position}"
+            from_mitmproxy = har.is_from_mitmproxy(mapping(at(document, "/log")))
+            edits += _entry_edits(mapping(at(document, pointer)), record, pointer, from_mitmproxy)
+        else:
+            pointer = f"/{position}" if isinstance(document, list) else ""
+            edits += _record_edits(at(document, pointer), record, pointer)
     target.write_bytes(apply(text, edits))
-
-
-def write_har(source: Path, items: Iterator[Fixed], target: Path) -> None:
-    """Write a HAR whose fixed entries show the sent bodies. Raises ValueError for a HAR that is cut off."""
-    text = source.read_bytes()
-    log = mapping(mapping(load(text.removeprefix(BOM_UTF8))).get("log"))
-    entries = log.get("entries")
-    edits: list[Edit] = []
-    for record, number in _numbered(items):
-        entry = mapping(entries[number]) if isinstance(entries, list) else {}
-        edits += _entry_edits(entry, record, f"/log/entries/{number}", har.is_from_mitmproxy(log))
-    target.write_bytes(apply(text, edits))
-
-
-def _numbered(items: Iterator[Fixed]) -> Iterator[tuple[Record, int]]:
-    """Yield the records of a document with their positions in it."""
-    return ((fixed.record, int(fixed.record.place.rpartition(" ")[2]) - 1) for fixed in items)
 
 
 def _line(line: bytes, record: Record) -> bytes:

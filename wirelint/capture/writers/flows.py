@@ -6,8 +6,8 @@ it. The received messages are in its metadata (`capture.format`).
 
 from __future__ import annotations
 
+import contextlib
 import io
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
@@ -25,8 +25,6 @@ from wirelint.capture.writers import write_pieces
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 
-_LENGTH = re.compile(rb"\d{1,12}:")
-_LONGEST = 13
 _OURS = "wirelint."
 _SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
 
@@ -38,16 +36,14 @@ def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
 
 
 def _flows(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the bytes of each flow, `<length>:<bytes><type>`."""
-    while True:
-        head = file.read(_LONGEST)
-        file.seek(-len(head), io.SEEK_CUR)
-        if (match := _LENGTH.match(head)) is None:
-            return
-        size = match.end() + int(head[: match.end() - 1]) + 1
-        if len(raw := file.read(size)) < size:
-            return
-        yield raw
+    """Yield the bytes of each flow, up to an unreadable one."""
+    start = 0
+    with contextlib.suppress(Exception):  # corrupt state ends in exceptions of every kind; the reader reports it
+        for _ in FlowReader(file).stream():
+            end = file.tell()
+            file.seek(start)
+            yield file.read(end - start)
+            start = end
 
 
 def _written(raw: bytes, record: Record) -> bytes:
