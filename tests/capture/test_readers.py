@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -51,21 +53,13 @@ def test_lines(text: str, ids: list[str], problems: list[str], tmp_path: Path) -
 def test_lines_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first record is there before the second line has been written."""
 
-    class Slow(io.RawIOBase):
-        taken = 0
-
-        def read(self, size: int = -1) -> bytes:
-            return first.read(size)
-
-        def readline(self, size: int | None = -1) -> bytes:
-            self.taken += 1
-            return (first.readline() if size is None else first.readline(size)) if self.taken < 3 else b""
-
-    first = io.BytesIO(encode(Record("0", "POST", "u", (), b"x" * (1 << 17))) + _lines(500))
-    monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": Slow()}))
-    items = open_source("-")
-    assert isinstance(next(items), Record)
-    assert first.tell() < len(first.getvalue()) - len(_lines(498))
+    reader, writer = os.pipe()
+    line = encode(Record("0", "POST", "u", (), b"x" * (1 << 17)))
+    threading.Thread(target=os.write, args=(writer, line), daemon=True).start()
+    with open(reader) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert isinstance(next(open_source("-")), Record)
+    os.close(writer)
 
 
 # --- sources ---------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator
-from io import BytesIO
-from typing import Any, Protocol
+from io import BufferedReader, BytesIO, RawIOBase
+from typing import Any
 from urllib.parse import unquote
 
 from wirelint.text.escaping import printable, shorten
@@ -22,6 +23,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(?:::[A-Za-z][A-Za-z0-9+.\-]+)*://")
 _PARTS = re.compile(r"([^:]*(?:::[^:]+)*://)([^/?#]*@)?([^?#]*)([?#].*)?", re.DOTALL)
 """Scheme, user and password, host and path, query and fragment."""
 _WEB = ("http://", "https://")
+HEAD = 1 << 16
+"""Bytes at the beginning of a file that tell its kind."""
 _BLOCK = 4 << 20
 """Bytes of one request for a part of a file."""
 _LONGEST = 160
@@ -51,14 +54,6 @@ class StorageError(OSError):
     def __init__(self, url: str, message: str, cure: str) -> None:
         super().__init__(0, f"{message} ({cure})", url)
         self.message, self.cure = message, cure
-
-
-class Stream(Protocol):
-    """A binary file that is read from its beginning."""
-
-    def read(self, size: int = -1, /) -> bytes: ...
-
-    def readline(self) -> bytes: ...
 
 
 def place_of(path: str) -> str:
@@ -129,43 +124,54 @@ def relative(path: str, folder: str) -> str:
     return path[len(folder.rstrip("/")) + 1 :] if is_url(path) else os.path.relpath(path, folder)
 
 
-def read_head(path: str, size: int) -> bytes:
+def read_head(path: str) -> bytes:
     """Return the first bytes of a file. Raises OSError."""
     if not is_url(path):
         with open(path, "rb") as file:
-            return file.read(size)
+            return file.read(HEAD)
     with _reported(path):
         files, root = filesystem_of(path)
-        return bytes(files.cat_file(root, start=0, end=size))
+        return bytes(files.cat_file(root, start=0, end=HEAD))
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[Stream]:
-    """Open a file for reading. Opening and reading raise OSError."""
-    if not is_url(path):
-        with open(path, "rb") as local:
-            yield local
-        return
-    with _reported(path):
-        files, root = filesystem_of(path)
-        remote = files.open(root, "rb", block_size=_BLOCK) if files.info(root).get("size") else BytesIO()
-    with contextlib.closing(remote):
-        yield _Stored(path, remote)
+def opened(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
+    """Open a file for reading, or standard input for `-`. Its first `peek` returns `HEAD` bytes, fewer only at the end.
+
+    Opening and reading raise OSError.
+    """
+    with contextlib.ExitStack() as stack:
+        if path == "-":
+            file: Any = sys.stdin.buffer
+        elif not is_url(path):
+            file = stack.enter_context(open(path, "rb"))
+        else:
+            with _reported(path):
+                files, root = filesystem_of(path)
+                file = files.open(root, "rb", block_size=_BLOCK) if files.info(root).get("size") else BytesIO()
+            stack.enter_context(contextlib.closing(file))
+        yield BufferedReader(_Filled(path, file), HEAD)
 
 
-class _Stored:
-    """An open file in storage, whose failures are `StorageError`."""
+class _Filled(RawIOBase):
+    """A stream whose first read returns all that is wanted, also from a pipe; the others return what is there.
 
-    def __init__(self, url: str | os.PathLike[str], file: Any) -> None:
-        self._url, self._file = url, file
+    Failures of storage are `StorageError`.
+    """
 
-    def read(self, size: int = -1, /) -> bytes:
-        with _reported(self._url):
-            return bytes(self._file.read(size))
+    def __init__(self, path: str | os.PathLike[str], file: Any) -> None:
+        self._path, self._file = path, file
+        self._read = file.read
 
-    def readline(self) -> bytes:
-        with _reported(self._url):
-            return bytes(self._file.readline())
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _reported(self._path) if is_url(self._path) else contextlib.nullcontext():
+            data = self._read(len(buffer))
+        self._read = getattr(self._file, "read1", self._file.read)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 # --- uploads ----------------------------------------------------------------------------------------------------------

@@ -261,14 +261,12 @@ def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
 @contextlib.contextmanager
 def _on_disk(source: str, target: Path) -> Iterator[Path]:
     """Yield a file that can be read twice: standard input and URLs are copied beside the output."""
-    is_url = storage.is_url(source)
-    if source != _STDIO and not is_url:
+    if source != _STDIO and not storage.is_url(source):
         yield Path(source)
         return
     spool = target.with_name(f"{target.name}.in")
     try:
-        given = storage.opened(source) if is_url else contextlib.nullcontext(sys.stdin.buffer)
-        with spool.open("wb") as file, given as stream:
+        with spool.open("wb") as file, storage.opened(source) as stream:
             shutil.copyfileobj(stream, file)
         yield spool
     finally:

@@ -13,10 +13,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
-from io import BytesIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Literal
 
@@ -25,21 +24,19 @@ import orjson
 from wirelint.capture import har, storage
 from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import other_logs
-from wirelint.capture.readers.source import Input, LineReader, Problem, read_parts
+from wirelint.capture.readers.source import LineReader, Problem, read_parts
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json
 
 __all__ = ["Problem", "captures_below", "open_source", "read"]
 
-_Kind = Literal["json", "flows", "yaml"]
 _FLOW = re.compile(rb"\d{1,12}:")
 _CAPTURE = re.compile(
     rb"[\"'](?:request|response|log|lhar)[\"']\s*:\s*[{n]|[\"'](?:http_)?interactions[\"']\s*:\s*\["
     rb"|[\"'](?:parentUuid|leafUuid|isSidechain|trace_id)[\"']\s*:"
 )
 _CASSETTE = re.compile(rb"^(?:http_)?interactions:", re.MULTILINE)
-_HEAD = 1 << 16
 _KINDS = "exchanges.jsonl, mitmproxy flow files, HAR, VCR cassettes, LHAR, Claude Code and K2VV logs are read"
 
 
@@ -57,12 +54,9 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
     """Yield the records of one file, or of standard input for `-`. `source` names the file; the default is its path."""
     source = source or str(path)
-    if str(path) == "-":
-        yield from _read_input(Input(sys.stdin.buffer), source)
-        return
     try:
         with storage.opened(path) as file:
-            yield from _read_input(Input(file), source)
+            yield from _read_input(file, source)
     except OSError as error:
         yield _unreadable(source, error)
 
@@ -78,8 +72,9 @@ def _unreadable(source: str, error: OSError) -> Problem:
             return Problem(source, "", message, "check the file and its permissions", fatal=True)
 
 
-def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
-    match _sniff(data):
+def _read_input(data: BufferedReader, source: str) -> Iterator[Record | Problem]:
+    head = data.peek()
+    match _sniff(head):
         case "json":
             yield from _read_json(data, source)
         case "yaml":
@@ -92,12 +87,11 @@ def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
 
             yield from flows.read(data, source)
         case _:
-            message = "nothing in it" if not data.peek(_HEAD).strip() else "not a capture of a known format"
+            message = "nothing in it" if not head.strip() else "not a capture of a known format"
             yield Problem(source, "", message, _KINDS, fatal=True)
 
 
-def _sniff(data: Input) -> _Kind | None:
-    head = data.peek(_HEAD)
+def _sniff(head: bytes) -> Literal["json", "flows", "yaml"] | None:
     if _FLOW.match(head):
         return "flows"
     text = head.removeprefix(BOM_UTF8).lstrip()
@@ -121,11 +115,11 @@ def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
 def _is_capture(path: str) -> bool:
     """Return True if a file in a folder is a capture. Most JSON files are none."""
     try:
-        data = Input(BytesIO(storage.read_head(path, _HEAD)))
+        head = storage.read_head(path)
     except OSError:
         return True  # the reader reports the problem
-    kind = _sniff(data)
-    return kind is not None and (kind != "json" or _CAPTURE.search(data.peek(_HEAD)) is not None)
+    kind = _sniff(head)
+    return kind is not None and (kind != "json" or _CAPTURE.search(head) is not None)
 
 
 def _read_folder(folder: str | Path) -> Iterator[Record | Problem]:
@@ -168,8 +162,8 @@ def load(text: bytes) -> Json:
     return value
 
 
-def _read_json(data: Input, source: str) -> Iterator[Record | Problem]:
-    lines = enumerate(data.lines(), 1)
+def _read_json(data: Iterable[bytes], source: str) -> Iterator[Record | Problem]:
+    lines = enumerate(data, 1)
     number, first = next(((number, line) for number, line in lines if line.removeprefix(BOM_UTF8).strip()), (1, b""))
     first = first.removeprefix(BOM_UTF8)
     # A line that ends in the middle of a document, and HAR on one line, are read as a whole.

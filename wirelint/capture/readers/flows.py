@@ -14,7 +14,7 @@ from mitmproxy import http
 from mitmproxy.io import FlowReader
 
 from wirelint.capture.format import END_HEADER, read_end, restored
-from wirelint.capture.readers.source import Input, Problem, plain_body
+from wirelint.capture.readers.source import Problem, plain_body
 from wirelint.capture.record import Headers, Record
 from wirelint.model import End, Json, Timing
 from wirelint.settings import HEADER
@@ -27,11 +27,10 @@ _LEFT = "Client disconnected."
 _RESET = ("stream reset by client", "stream closed by client")
 
 
-def read(data: Input, source: str) -> Iterator[Record | Problem]:
+def read(data: BinaryIO, source: str) -> Iterator[Record | Problem]:
     """Yield the exchanges of a flow file, also those over WebSockets. Flows of other protocols are skipped."""
     number = count = 0
-    # The reader uses only `peek` and `read` of a file.
-    flows = iter(FlowReader(cast("BinaryIO", data)).stream())
+    flows = iter(FlowReader(data).stream())
     while True:
         try:
             flow = next(flows, None)
@@ -44,7 +43,7 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
         except Exception as error:  # Fail open: corrupt state ends in exceptions of every kind, and is reported below.
             reason = str(error).strip() or type(error).__name__
             read_before = "everything before it was read" if count else "nothing could be read"
-            is_cut = "Invalid data" in reason
+            is_cut = "Invalid data" in reason or isinstance(error, MemoryError)  # at a corrupt length
             message = "the flow file is cut off or corrupt here" if is_cut else f"corrupt flow: {reason[:80]}"
             yield Problem(source, f"flow {number + 1}", message, read_before, fatal=count == 0)
             return

@@ -1,4 +1,4 @@
-"""Parts that the readers share: input that can be peeked at, problems of a source, and access to untyped JSON values."""
+"""Parts that the readers share: problems of a source, its numbered parts, and access to untyped JSON values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from urllib.parse import urlsplit
 
 from wirelint.capture.format import FormatError
 from wirelint.capture.record import Record
-from wirelint.capture.storage import Stream
 from wirelint.model import Json
 from wirelint.text.escaping import shorten
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 
 T = TypeVar("T")
 
-_PIECE = 1 << 22
 _SHORTEN = 80
 
 
@@ -38,43 +36,6 @@ class Problem:
     def __str__(self) -> str:
         where = f"{self.source}: {self.place}" if self.place else self.source
         return f"{where}: {self.message} ({self.cure})" if self.cure else f"{where}: {self.message}"
-
-
-class Input:
-    """A binary stream with `peek`. It needs no seeking, so pipes work."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._head = b""
-
-    def peek(self, size: int) -> bytes:
-        """Return the next `size` bytes without reading them; fewer at the end."""
-        while len(self._head) < size:
-            piece = self._stream.read(size - len(self._head))
-            if not piece:
-                break
-            self._head += piece
-        return self._head[:size]
-
-    def read(self, size: int) -> bytes:
-        head, self._head = self._head[:size], self._head[size:]
-        pieces = [head]
-        missing = size - len(head)
-        # In pieces, so that a corrupt length does not allocate its claim.
-        while missing > 0 and (piece := self._stream.read(min(missing, _PIECE))):
-            pieces.append(piece)
-            missing -= len(piece)
-        return b"".join(pieces)
-
-    def lines(self) -> Iterator[bytes]:
-        """Yield the lines with their ends."""
-        while end := self._head.find(b"\n") + 1:
-            line, self._head = self._head[:end], self._head[end:]
-            yield line
-        head, self._head = self._head, b""
-        while line := head + self._stream.readline():
-            head = b""
-            yield line
 
 
 class LineReader(ABC):

@@ -20,7 +20,7 @@ import base64
 import itertools
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -29,7 +29,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import ScalarNode, SequenceNode
 
 from wirelint.capture.format import FormatError, dump, read_headers
-from wirelint.capture.readers.source import Input, Problem, plain_body, read_parts
+from wirelint.capture.readers.source import Problem, plain_body, read_parts
 from wirelint.capture.record import Headers, Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo
@@ -42,9 +42,9 @@ _LARGEST = 1 << 19
 _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 
-def read(data: Input, source: str) -> Iterator[Record | Problem]:
+def read(data: Iterable[bytes], source: str) -> Iterator[Record | Problem]:
     """Yield the records of a cassette in YAML."""
-    return _read((_load(text) for text in _items(data.lines())), source)
+    return _read((_load(text) for text in _items(iter(data))), source)
 
 
 def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
