@@ -14,8 +14,9 @@ turn before it. Gemini pairs by order alone: as many results as calls.
 from __future__ import annotations
 
 import bisect
+import operator
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -36,6 +37,7 @@ _COMPARED = 32
 """Calls that a left-over result is compared with: as many as one turn may hold, so that long histories stay linear."""
 _BUDGET = 20_000
 """Most comparisons in one history, which bounds the time for thousands of unrelated ids."""
+_POSITION = operator.attrgetter("position")
 _RANK = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -86,17 +88,10 @@ class _Pairer:
     def __init__(self, request: Request) -> None:
         self.history, self.messages = history_of(request.api), request.messages
         self.ids_needed = traits(request.api).has_call_ids
-        self.pairs: list[Pair] = []
-        self.results: list[Answer] = []
-        self.hosted: set[str | None] = set()
-        for position, message in enumerate(request.messages):
-            for part in message.parts:
-                if isinstance(part, ToolCall):
-                    self.pairs.append(Pair(part, position))
-                elif isinstance(part, ToolResult):
-                    self.results.append(Answer(part, position))
-                elif isinstance(part, HostedCall):
-                    self.hosted.add(part.id)
+        parts = [(part, position) for position, message in enumerate(request.messages) for part in message.parts]
+        self.pairs = [Pair(part, position) for part, position in parts if isinstance(part, ToolCall)]
+        self.results = [Answer(part, position) for part, position in parts if isinstance(part, ToolResult)]
+        self.hosted = {part.id for part, _ in parts if isinstance(part, HostedCall)}
         self.orphans: list[Answer] = []
         self.repeats: list[Answer] = []
         self.open: list[Pair] = []
@@ -104,39 +99,30 @@ class _Pairer:
         self.later: dict[str, list[Pair]] = {}
 
     def run(self) -> Pairing:
-        left = self._pair_exactly()
+        left = [answer for answer in self._pair_exactly() if answer.result.call_id not in self.hosted]
         self.open = [each for each in self.pairs if each.answer is None]
         for each in self.open:
             self.later.setdefault(each.call.id or "", []).append(each)
-        left = [
-            answer for answer in left if answer.result.call_id not in self.hosted and not self._pair_nameless(answer)
-        ]
-        left = [answer for answer in left if not self._pair_early(answer)]
-        left = [answer for answer in left if not self._pair_similar(answer)]
+        for is_paired in (self._pair_nameless, self._pair_early, self._pair_similar):
+            left = [answer for answer in left if not is_paired(answer)]
         self._pair_by_place(left)
         return Pairing(tuple(self.pairs), tuple(self.orphans), tuple(self.repeats))
 
     def _pair_exactly(self) -> list[Answer]:
         left: list[Answer] = []
-        open_calls: dict[str, list[deque[Pair]]] = {}
-        seen: set[str] = set()
-        upcoming = deque(self.pairs)
+        open_calls: dict[str, list[Pair]] = {}  # by id; the list of an id is empty if all its calls are answered
+        number = 0
         for answer in self.results:
-            while upcoming and upcoming[0].position < answer.position:
-                each = upcoming.popleft()
-                seen.add(each.call.id or "")
+            while number < len(self.pairs) and self.pairs[number].position < answer.position:
+                each = self.pairs[number]
+                number += 1
                 if each.call.id is not None:
-                    turns = open_calls.setdefault(each.call.id, [])
-                    if not turns or turns[-1][0].position != each.position:
-                        turns.append(deque())
-                    turns[-1].append(each)
+                    open_calls.setdefault(each.call.id, []).append(each)
             id_ = answer.result.call_id
-            turns = open_calls.get(id_, []) if id_ is not None else []
-            if turns:
-                turns[-1].popleft().answer = answer
-                if not turns[-1]:
-                    turns.pop()
-            elif id_ and id_ in seen:
+            calls = open_calls.get(id_) if id_ is not None else None
+            if calls:
+                calls.pop(bisect.bisect_left(calls, calls[-1].position, key=_POSITION)).answer = answer
+            elif id_ and calls is not None:
                 self.repeats.append(answer)
             else:
                 left.append(answer)
@@ -144,7 +130,7 @@ class _Pairer:
 
     def _unanswered(self, before: int) -> list[Pair]:
         """Return the last unanswered calls before a message, the nearest turn first and in order within it."""
-        end = bisect.bisect_left(self.open, before, key=lambda each: each.position)
+        end = bisect.bisect_left(self.open, before, key=_POSITION)
         near = self.open[max(end - 4 * _COMPARED, 0) : end]
         unanswered = [each for each in near if each.answer is None][-_COMPARED:]
         return sorted(unanswered, key=lambda each: -each.position)
@@ -165,7 +151,7 @@ class _Pairer:
         """Return True if a result may be a further answer to a call, in an API that does not count results."""
         if self.history.is_counted:
             return False
-        before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
+        before = bisect.bisect_left(self.pairs, answer.position, key=_POSITION)
         turn = answer.position - 1
         while turn >= 0 and self.messages[turn].results and answer.position - turn < _COMPARED:
             turn -= 1
@@ -185,29 +171,24 @@ class _Pairer:
         return True
 
     def _pair_similar(self, answer: Answer) -> bool:
-        best: tuple[Pair, Match] | None = None
+        found: list[tuple[Pair, Match]] = []
         for each in self._unanswered(answer.position):
-            call = each.call
             self.budget -= 1
-            if self.budget < 0:
+            if self.budget < 0 or (found and found[-1][1].certainty == "high"):
                 break
-            found = match(call.id or "", answer.result.call_id or "", call.name)
-            if found is None or answer.result.name not in (None, "", call.name):
-                continue
-            if best is None or _RANK[found.certainty] < _RANK[best[1].certainty]:
-                best = each, found
-            if found.certainty == "high":
-                break
-        if best is None:
-            return False
-        best[0].answer = replace(answer, match=best[1])
-        return True
+            altered = match(each.call.id or "", answer.result.call_id or "", each.call.name)
+            if altered is not None and answer.result.name in (None, "", each.call.name):
+                found.append((each, altered))
+        if found:
+            best, altered = min(found, key=lambda one: _RANK[one[1].certainty])
+            best.answer = replace(answer, match=altered)
+        return bool(found)
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
         """Pair the rest of a turn in order, if its ids identify no call and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
-            place = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
+            place = bisect.bisect_left(self.pairs, answer.position, key=_POSITION)
             turns.setdefault(self.pairs[place - 1].position if place else -1, []).append(answer)
         unanswered: defaultdict[int, list[Pair]] = defaultdict(list)
         for each in self.open:
@@ -263,25 +244,24 @@ def orphans(request: Request) -> tuple[Answer, ...]:
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
     """Return the edits that remove results from a history, by the results' pointers; none for those that must stay."""
     history = history_of(request.api)
-    if history.has_blocks:
-        by_message: dict[int, dict[str, str]] = {}
-        for answer in found:
-            place = answer.result.pointer.split("/")
-            if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # the messages are an array
-                by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
-        body = at(request.body, history.place)
-        messages = body if isinstance(body, list) else []
-        edits: dict[str, tuple[Edit, ...]] = {}
-        emptied: dict[int, str | None] = {}
-        ordered = sorted(by_message.items())
-        # A second time from the last one on: a message between two of the assistant may go if the later one goes.
-        for number, blocks in (*ordered, *reversed(ordered)):
-            if edits.keys().isdisjoint(blocks):
-                edits |= _taken_out(messages, number, blocks, emptied, history)
-        return edits
-    gone = {answer.position for answer in found}
-    spoken = any(message.role != "system" for n, message in enumerate(request.messages) if n not in gone)
-    return {answer.result.pointer: (Edit("remove", answer.result.pointer),) for answer in found if spoken}
+    if not history.has_blocks:
+        gone = {answer.position for answer in found}
+        spoken = any(message.role != "system" for n, message in enumerate(request.messages) if n not in gone)
+        return {answer.result.pointer: (Edit("remove", answer.result.pointer),) for answer in found if spoken}
+    by_message: dict[int, dict[str, str]] = {}
+    for answer in found:
+        place = answer.result.pointer.split("/")
+        if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # the messages are an array
+            by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
+    body = at(request.body, history.place)
+    edits: dict[str, tuple[Edit, ...]] = {}
+    emptied: dict[int, str | None] = {}
+    ordered = sorted(by_message.items())
+    # A second time from the last one on: a message between two of the assistant may go if the later one goes.
+    for number, blocks in (*ordered, *reversed(ordered)):
+        if edits.keys().isdisjoint(blocks):
+            edits |= _taken_out(body if isinstance(body, list) else [], number, blocks, emptied, history)
+    return edits
 
 
 def keeps_words(edits: Sequence[Edit]) -> bool:
