@@ -200,20 +200,7 @@ def _encode(record: Record, annotations: Mapping[str, Json], comment: str) -> Js
         **annotations,
         **changes(record),
     }
-    return {
-        "startedDateTime": date,
-        "time": whole,
-        "request": _encode_request(record),
-        "response": _encode_response(record),
-        "cache": {},
-        "timings": {"send": 0, "wait": first or 0.0, "receive": max(whole - (first or 0.0), 0.0)},
-        "comment": comment,
-        BESIDE: beside,
-    }
-
-
-def _encode_request(record: Record) -> dict[str, Json]:
-    made: dict[str, Json] = {
+    request: dict[str, Json] = {
         "method": record.method,
         "url": record.url,
         "httpVersion": "HTTP/1.1",
@@ -224,13 +211,9 @@ def _encode_request(record: Record) -> dict[str, Json]:
         "bodySize": len(record.request_body or b""),
     }
     if record.request_body is not None:
-        made["postData"] = {"mimeType": _type(record.request_headers), **_text(record.request_body)}
-    return made
-
-
-def _encode_response(record: Record) -> dict[str, Json]:
+        request["postData"] = {"mimeType": _type(record.request_headers), **_text(record.request_body)}
     status, body, kind = record.status or 0, record.response_body, _type(record.response_headers)
-    return {
+    response: dict[str, Json] = {
         "status": status,
         "statusText": HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "",
         "httpVersion": "HTTP/1.1",
@@ -240,6 +223,16 @@ def _encode_response(record: Record) -> dict[str, Json]:
         "redirectURL": "",
         "headersSize": -1,
         "bodySize": -1,
+    }
+    return {
+        "startedDateTime": date,
+        "time": whole,
+        "request": request,
+        "response": response,
+        "cache": {},
+        "timings": {"send": 0, "wait": first or 0.0, "receive": max(whole - (first or 0.0), 0.0)},
+        "comment": comment,
+        BESIDE: beside,
     }
 
 

@@ -165,23 +165,16 @@ class Form:
     digit: bool = False
     least: int = 0
 
-    def may_be_at(self, text: str, anchor: int) -> bool:
-        """Return True if the characters around an anchor fit."""
-        return text.endswith(self.prefix[: self.back + 1], 0, anchor + 1) and (
-            self._compiled[0].match(text, anchor + 1) is not None
-        )
-
     @cached_property
-    def _compiled(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    def _compiled(self) -> re.Pattern[str]:
         begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
-        return re.compile(self.around), re.compile(begins + self.pattern)
+        return re.compile(begins + self.pattern)
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
         """Return the credential at an anchor (None without one), and the offset up to which the form has searched."""
-        pattern = self._compiled[1]
         last = anchor - self.back if self.prefix else anchor
         starts = range(max(anchor - self.back, 0), last + 1)
-        match = next(filter(None, (pattern.match(text, start) for start in starts)), None)
+        match = next(filter(None, (self._compiled.match(text, start) for start in starts)), None)
         if match is None:
             return None, anchor
         start, end = match.span(match.re.groups and 1)
@@ -269,10 +262,6 @@ def _scanners() -> tuple[tuple[str, re.Pattern[str], Sequence[Form]], ...]:
     )
 
 
-def may_hold_tokens(text: str) -> bool:
-    return any(anchor in text and sign.search(text) is not None for anchor, sign, _ in _scanners())
-
-
 def find_tokens(text: str) -> Iterator[Span]:
     """Yield credentials of vendors in a text, in no particular order. Spans may overlap."""
     for anchor, sign, candidates in _scanners():
@@ -282,11 +271,11 @@ def find_tokens(text: str) -> Iterator[Span]:
         for match in sign.finditer(text):
             place = match.start()
             for form in candidates:
-                if place < looked.get(id(form), 0) or not form.may_be_at(text, place):
-                    continue
-                span, looked[id(form)] = form.find(text, place)
-                if span is not None:
-                    yield span
+                # A form is compiled where its prefix is.
+                if place >= looked.get(id(form), 0) and text.endswith(form.prefix[: form.back + 1], 0, place + 1):
+                    span, looked[id(form)] = form.find(text, place)
+                    if span is not None:
+                        yield span
 
 
 def _has_digit(text: str) -> bool:
@@ -312,9 +301,9 @@ def _any_of(*literals: str) -> Callable[[str], bool]:
 
 
 class Shape(NamedTuple):
-    """A shape of secrets. `hint` is a quick test that is False for most texts, `find` yields the secrets."""
+    """A shape of secrets. `hint` is a quick test that is false for most texts, `find` yields the secrets."""
 
-    hint: Callable[[str], bool]
+    hint: Callable[[str], object]
     find: Callable[[str], Iterator[Span]]
 
 
@@ -370,7 +359,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
     "variable": _is_variable_secret,
 }
 SHAPES: tuple[Shape, ...] = (
-    Shape(may_hold_tokens, find_tokens),
+    Shape(lambda text: any(anchor in text and sign.search(text) for anchor, sign, _ in _scanners()), find_tokens),
     Shape(_any_of("AKIA", "ASIA"), _find_aws),
     Shape(_any_of("-----BEGIN "), _find_private_keys),
     *map(_row, _PHRASES.table("shapes")),
