@@ -111,13 +111,13 @@ def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
     if not expect:
         return [f"nothing was expected; found {one.name} at {one.side} {one.pointer or ''}".rstrip() for one in found]
     told = [_expected(finding) for finding in findings]
-    missing = (item for item in expect if not any(_fits(item, one) for one in told))
+    missing = [
+        item
+        for item in expect
+        if not any(all(one.get(name) == value for name, value in item.items() if name in one) for one in told)
+    ]
     words = ([item.get(name) for name in ("rule", "side", "pointer")] for item in missing)
     return [f"expected {' '.join(str(word) for word in some if word)}" for some in words]
-
-
-def _fits(item: dict[str, Json], found: dict[str, Json]) -> bool:
-    return all(found.get(name) == value for name, value in item.items() if name in found)
 
 
 def _expected(finding: Finding) -> dict[str, Json]:

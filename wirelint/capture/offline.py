@@ -147,12 +147,10 @@ class Occurrences:
 
     def totalled(self, checked: Checked) -> Checked:
         """Return a checked exchange whose findings have the totals of their issues."""
-        source = checked.record.source
-        totals = (self.total(source, finding.issue) if finding.issue else None for finding in checked.findings)
-        found = zip(checked.findings, totals, strict=True)
-        return dataclasses.replace(
-            checked, findings=tuple(dataclasses.replace(finding, issue=issue) for finding, issue in found)
-        )
+        source, findings = checked.record.source, checked.findings
+        totals = [self.total(source, finding.issue) if finding.issue is not None else None for finding in findings]
+        totalled = map(lambda finding, issue: dataclasses.replace(finding, issue=issue), findings, totals)
+        return dataclasses.replace(checked, findings=tuple(totalled))
 
 
 def check(
@@ -217,8 +215,7 @@ def check_record(record: Record, engine: Engine, report: Report | None = None) -
 # `findings` are those of the received bytes, as `wirelint check` reports them; `remaining` are those of the fixed exchange.
 # The ledger records the exchange with the delivered reply: of this fix, else of the live run.
 
-_WRITTEN: frozenset[Form] = frozenset({"wirelint", "mitmproxy", "har"})
-_OTHERS: dict[Form, str] = {
+_UNWRITTEN: dict[Form, str] = {
     "vcr": "a cassette",
     "lhar": "an LHAR",
     "claude-code": "a session log",
@@ -244,20 +241,19 @@ def fix(
     for item, engine, is_first in _with_engines(items, rules, report):
         if isinstance(item, Problem):
             yield item
-        elif item.form in _WRITTEN:
-            yield _attempt(item, engine, permit, report)
-        elif is_first:
-            yield Problem(item.source, "", f"{_OTHERS[item.form]} is not written", _CURE, fatal=True)
-
-
-def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: Report | None) -> Fixed:
-    try:
-        return _fix(record, engine, permit)
-    except Exception as error:  # fail open: the other records are fixed
-        if report is not None:
-            report("repairing an exchange", error)
-        finding = internal("repairing an exchange", error)
-        return Fixed(record, None, (finding,), remaining=(finding,))
+            continue
+        if item.form in _UNWRITTEN:
+            if is_first:
+                yield Problem(item.source, "", f"{_UNWRITTEN[item.form]} is not written", _CURE, fatal=True)
+            continue
+        try:
+            fixed = _fix(item, engine, permit)
+        except Exception as error:  # fail open: the other records are fixed
+            if report is not None:
+                report("repairing an exchange", error)
+            finding = internal("repairing an exchange", error)
+            fixed = Fixed(item, None, (finding,), remaining=(finding,))
+        yield fixed
 
 
 def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:

@@ -81,18 +81,13 @@ class Redactor:
             one for name, value in headers if is_secret_header(name, value) for one in _header_secrets(name, value)
         ]
         found += [spelling for _, _, secret in find_in_url(url) for spelling in (secret, unquote_plus(secret))]
-        # Texts are not searched for short secrets, for words of prose, and for marks.
-        news = [
-            secret
-            for secret in found
-            if secret not in self._known and len(secret) >= _SHORTEST_KNOWN
-            and secret.lower() not in _DUMMIES and not is_marked(secret)
-        ]  # fmt: skip
         with self._lock:
-            for secret in news:
-                spellings = dict.fromkeys((secret, quote(secret, safe="", errors="surrogatepass")))
-                new = [spelling for spelling in spellings if spelling not in self._known]
-                self._known = (*self._known, *new)[-_REMEMBERED:]
+            for secret in found:
+                # Texts are not searched for short secrets, for words of prose, and for marks.
+                if len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret):
+                    spellings = dict.fromkeys((secret, quote(secret, safe="", errors="surrogatepass")))
+                    new = [spelling for spelling in spellings if spelling not in self._known]
+                    self._known = (*self._known, *new)[-_REMEMBERED:]
 
     def url(self, url: str) -> str:
         """Return a URL without its user, its secret parameters, and keys in its path."""

@@ -10,6 +10,7 @@ be the URL of a file or a folder in object storage (`wirelint.capture.storage`).
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -45,10 +46,14 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
     for path in paths:
         try:
             is_folder = path != "-" and storage.is_folder(path)
+            files = [file for file, is_read in captures_below(path) if is_read] if is_folder else [path]
         except storage.StorageError as error:
             yield _unreadable(str(path), error)
             continue
-        yield from _read_folder(path) if is_folder else open_source(path)
+        if not files:
+            yield Problem(str(path), "", "no captures in this folder", _KINDS, fatal=True)
+        for file in files:
+            yield from open_source(file)
 
 
 def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
@@ -122,20 +127,6 @@ def _is_capture(path: str) -> bool:
     return kind is not None and (kind != "json" or _CAPTURE.search(head) is not None)
 
 
-def _read_folder(folder: str | Path) -> Iterator[Record | Problem]:
-    found = False
-    try:
-        for path, is_read in captures_below(folder):
-            if is_read:
-                found = True
-                yield from open_source(path)
-    except storage.StorageError as error:
-        yield _unreadable(str(folder), error)
-        return
-    if not found:
-        yield Problem(str(folder), "", "no captures in this folder", _KINDS, fatal=True)
-
-
 def _has_content(path: str) -> bool:
     try:
         return storage.size_of(path) > 0
@@ -171,17 +162,14 @@ def _read_json(data: Iterable[bytes], source: str) -> Iterator[Record | Problem]
         yield from _read_whole(first + b"".join(line for _, line in lines), source)
         return
     log: LineReader | None = None
-    is_first = True
+    with contextlib.suppress(ValueError):
+        log = other_logs.reader_of(mapping(load(first)), source)  # the first line decides
 
     def take(line: bytes, number: int) -> Iterable[Record | Problem]:
-        nonlocal log, is_first
         try:
             value = load(line)
         except ValueError as error:
             raise FormatError("cut off" if not line.endswith(b"\n") else f"broken JSON: {error}") from error
-        if is_first and isinstance(value, dict):  # the first line decides
-            log = other_logs.reader_of(value, source)
-        is_first = False
         if log is not None:
             return log.add(value, number)
         return _read_document(value, source) or decode_all(value, source, f"line {number}")
