@@ -251,9 +251,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
             continue
         mix = _mix(id_, item, begins)
         wrong = f"it does not begin with `{begins}`" if id_ and not id_.startswith(begins) else None
-        fault = mix or wrong or _ITEM.fault(id_, None)
-        if fault is None and n in refused:
-            fault = "the API refuses it"
+        fault = mix or wrong or _ITEM.fault(id_, None) or ("the API refuses it" if n in refused else None)
         if fault is None or (refused and n not in refused and not is_openai(exchange.url)):
             continue
         # Without its id the server may lose a thought.
@@ -292,6 +290,12 @@ _DRAWN = frozenset(_PHRASES.words("drawn"))
 _PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9
+_ALPHABETS = (
+    string.digits,
+    string.digits + "abcdef",
+    string.digits + string.ascii_lowercase,
+    string.digits + string.ascii_letters,
+)
 _MOST_LOOKED_AT = 256
 """Most ids of a reply whose numbers are compared. In a longer reply, only equal ids are avoided."""
 
@@ -379,7 +383,10 @@ def _imitate(sample: str, seed: str) -> str:
     start = kept.end() if kept is not None else 0
     counter = _KEPT_END.search(sample, start)
     end = counter.start() if counter is not None and sample.startswith("call_function_") else len(sample)
-    alphabet = _alphabet(sample[start:end])
+    used = set(sample[start:end]) - set("-_")
+    # A few characters can be digits by chance.
+    alphabets = _ALPHABETS if end - start >= _TELLING else _ALPHABETS[2:]
+    alphabet = next((one for one in alphabets if used <= set(one)), _ALPHABETS[-1])
     number = int(seed, 16)
     drawn: list[str] = []
     for character in sample[start:end]:
@@ -388,14 +395,6 @@ def _imitate(sample: str, seed: str) -> str:
             character = alphabet[digit]
         drawn.append(character)
     return sample[:start] + "".join(drawn) + sample[end:]
-
-
-def _alphabet(text: str) -> str:
-    used = set(text) - set("-_")
-    # A few characters can be digits by chance.
-    narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()
-    alphabets = (*narrow, string.digits + string.ascii_lowercase)
-    return next((alphabet for alphabet in alphabets if used <= set(alphabet)), string.digits + string.ascii_letters)
 
 
 @lru_cache(maxsize=1)  # needed for every call of a reply

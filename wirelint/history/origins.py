@@ -68,13 +68,10 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     history = {each.call.id for each in pairs if each.call.id}
     found: list[Mangling] = []
     for each in pairs:
-        if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
-            continue
-        if not (needed or each.call.id):
-            continue  # left out, as the API allows
-        one = _judge(each, exchange, ledger, history, left)
-        if one is not None:
-            found.append(one)
+        is_redacted = any(id_ is not None and "[redacted:" in id_ for id_ in each.ids)
+        is_left_out = not (needed or each.call.id)  # as the API allows
+        if each.call.form != "legacy" and not is_redacted and not is_left_out:
+            found += filter(None, (_judge(each, exchange, ledger, history, left),))
     if found:
         yield from _without_collisions(found, pairs)
     if request.is_partial:

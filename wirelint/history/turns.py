@@ -56,24 +56,17 @@ class Turn:
     @property
     def empty(self) -> bool:
         """Return True if the turn has no content that a client would send back."""
-        for part in self.parts:
-            if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
-                return False
-        return True
+        return not any(
+            part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque))
+            for part in self.parts
+        )
 
     @cached_property
     def size(self) -> Size:
-        calls = arguments = results = characters = 0
-        for part in self.parts:
-            if isinstance(part, _WORDS):
-                characters += len(part.text)
-            elif isinstance(part, ToolCall):
-                calls += 1
-                arguments += len(part.arguments.text)
-            elif isinstance(part, ToolResult):
-                results += 1
-                characters += len(part.text)
-        return calls, arguments, results, characters
+        calls, results = self.calls, [part for part in self.parts if isinstance(part, ToolResult)]
+        words = [part for part in self.parts if isinstance(part, _WORDS)]
+        arguments = sum([len(call.arguments.text) for call in calls])
+        return len(calls), arguments, len(results), sum([len(part.text) for part in (*words, *results)])
 
     @cached_property
     def mark(self) -> bytes:
