@@ -25,7 +25,7 @@ import orjson
 from wirelint.capture import har, storage
 from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import other_logs
-from wirelint.capture.readers.source import LineReader, Problem, read_parts
+from wirelint.capture.readers.source import Problem, read_parts
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json
@@ -161,21 +161,23 @@ def _read_json(data: Iterable[bytes], source: str) -> Iterator[Record | Problem]
     if _WHOLE_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
         yield from _read_whole(first + b"".join(line for _, line in lines), source)
         return
-    log: LineReader | None = None
+    log = None
     with contextlib.suppress(ValueError):
         log = other_logs.reader_of(mapping(load(first)), source)  # the first line decides
+    read_line, close = log or (
+        lambda value, number: _read_document(value, source) or decode_all(value, source, f"line {number}"),
+        tuple,
+    )
 
     def take(line: bytes, number: int) -> Iterable[Record | Problem]:
         try:
             value = load(line)
         except ValueError as error:
             raise FormatError("cut off" if not line.endswith(b"\n") else f"broken JSON: {error}") from error
-        if log is not None:
-            return log.add(value, number)
-        return _read_document(value, source) or decode_all(value, source, f"line {number}")
+        return read_line(value, number)
 
     parts = ((n, line) for n, line in itertools.chain(((number, first),), lines) if line.strip())
-    yield from read_parts(parts, source, "line", take, lambda: log.close() if log is not None else ())
+    yield from read_parts(parts, source, "line", take, close)
 
 
 def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:

@@ -8,13 +8,14 @@ and src/lhar of larsderidder/context-lens.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from wirelint.capture.format import FormatError, as_number, body_of, dump, read_headers
-from wirelint.capture.readers.source import LineReader, Problem, as_seconds, as_string, read_parts
+from wirelint.capture.readers.source import Close, Problem, Take, as_seconds, as_string, read_parts
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json, MissingInfo, Timing
@@ -33,7 +34,7 @@ def _is_lhar(value: Mapping[str, Json]) -> bool:
     return "trace_id" in value and (kind == "session" or (kind == "entry" and "gen_ai" in value))
 
 
-class _LharLines(LineReader):
+class _LharLines:
     def __init__(self, source: str) -> None:
         self._source = source
         self._empty = self._entries = 0
@@ -122,38 +123,34 @@ def _is_k2vv(value: Mapping[str, Json]) -> bool:
     )
 
 
-class _K2vvLines(LineReader):
-    def __init__(self, source: str) -> None:
-        self._source = source
-
-    def add(self, value: Json, number: int) -> Iterator[Record]:
-        if not isinstance(value, dict) or not _is_k2vv(value):
-            raise FormatError("not the result of a request")
-        asked, answer = mapping(value.get("request")), mapping(value.get("response"))
-        raw, error, choices = "prompt" in asked, answer.get("error"), answer.get("choices")
-        choices = choices if isinstance(choices, list) else []
-        failed = value.get("status") != "success" or "choices" not in answer
-        status = _STATUS.search(error) if isinstance(error, str) else None
-        code = int(status[1]) if status is not None else None
-        ended, lasted = as_seconds(value.get("last_run_at")), as_number(value.get("duration_ms"))
-        started = ended - lasted / 1000 if ended is not None and lasted is not None else None
-        missing = _FOLDED if asked.get("stream") is True else _WHOLE
-        if missing is _FOLDED and (raw or mapping(choices[0] if choices else None).get("finish_reason") == "stop"):
-            missing |= {"finish"}
-        yield Record(
-            id=f"{self._source}:{value.get('data_index', number)}",
-            method="POST",
-            url="/v1/completions" if raw else "/v1/chat/completions",
-            request_body=dump(dict(asked)),
-            status=code if failed else 200,
-            response_body=None if failed else dump(_as_completion(answer, choices) if raw else dict(answer)),
-            timing=Timing(started, duration=lasted),
-            end="unknown" if failed else "complete",
-            error=str(error) if failed and error is not None else None,
-            annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
-            form="k2vv",
-            missing=missing,
-        )
+def _read_k2vv(source: str, value: Json, number: int) -> Iterator[Record]:
+    if not isinstance(value, dict) or not _is_k2vv(value):
+        raise FormatError("not the result of a request")
+    asked, answer = mapping(value.get("request")), mapping(value.get("response"))
+    raw, error, choices = "prompt" in asked, answer.get("error"), answer.get("choices")
+    choices = choices if isinstance(choices, list) else []
+    failed = value.get("status") != "success" or "choices" not in answer
+    status = _STATUS.search(error) if isinstance(error, str) else None
+    code = int(status[1]) if status is not None else None
+    ended, lasted = as_seconds(value.get("last_run_at")), as_number(value.get("duration_ms"))
+    started = ended - lasted / 1000 if ended is not None and lasted is not None else None
+    missing = _FOLDED if asked.get("stream") is True else _WHOLE
+    if missing is _FOLDED and (raw or mapping(choices[0] if choices else None).get("finish_reason") == "stop"):
+        missing |= {"finish"}
+    yield Record(
+        id=f"{source}:{value.get('data_index', number)}",
+        method="POST",
+        url="/v1/completions" if raw else "/v1/chat/completions",
+        request_body=dump(dict(asked)),
+        status=code if failed else 200,
+        response_body=None if failed else dump(_as_completion(answer, choices) if raw else dict(answer)),
+        timing=Timing(started, duration=lasted),
+        end="unknown" if failed else "complete",
+        error=str(error) if failed and error is not None else None,
+        annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
+        form="k2vv",
+        missing=missing,
+    )
 
 
 def _as_completion(answer: Mapping[str, Json], choices: list[Json]) -> dict[str, Json]:
@@ -227,7 +224,7 @@ class _Reply:
         self.results = _Asked(self, at=self.asked.at)
 
 
-class _SessionLines(LineReader):
+class _SessionLines:
     def __init__(self) -> None:
         self._places: dict[str, _Asked] = {}
         self._last: dict[tuple[bool, str], _Asked] = {}
@@ -348,10 +345,12 @@ def _blocks(content: Json) -> list[Block]:
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def reader_of(value: Mapping[str, Json], source: str) -> LineReader | None:
+def reader_of(value: Mapping[str, Json], source: str) -> tuple[Take[Json], Close] | None:
     """Return the reader of a log by its first line; None for other files."""
     if value.get("type") in _ENTRIES and not value.keys().isdisjoint(_SIGNS):
-        return _SessionLines()
+        session = _SessionLines()
+        return session.add, session.close
     if _is_lhar(value):
-        return _LharLines(source)
-    return _K2vvLines(source) if _is_k2vv(value) else None
+        lhar = _LharLines(source)
+        return lhar.add, lhar.close
+    return (functools.partial(_read_k2vv, source), tuple) if _is_k2vv(value) else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from wirelint.capture.format import FormatError
@@ -38,26 +37,16 @@ class Problem:
         return f"{where}: {self.message} ({self.cure})" if self.cure else f"{where}: {self.message}"
 
 
-class LineReader(ABC):
-    """Reader of one log, line by line."""
-
-    @abstractmethod
-    def add(self, value: Json, number: int) -> Iterator[Record]:
-        """Yield the records that a line completes. Raises FormatError for a foreign line."""
-
-    def close(self) -> Iterator[Record | Problem]:
-        """Yield the records that the end completes."""
-        return iter(())
+Take: TypeAlias = "Callable[[T, int], Iterable[Record | Problem]]"
+"""Function that returns the records that a numbered part of a source completes. Raises FormatError for a foreign part."""
+Close: TypeAlias = "Callable[[], Iterable[Record | Problem]]"
+"""Function that returns the records that the end completes."""
 
 
 def read_parts(
-    parts: Iterable[tuple[int, T]],
-    source: str,
-    noun: str,
-    take: Callable[[T, int], Iterable[Record | Problem]],
-    close: Callable[[], Iterable[Record | Problem]] = lambda: (),
+    parts: Iterable[tuple[int, T]], source: str, noun: str, take: Take[T], close: Close = tuple
 ) -> Iterator[Record | Problem]:
-    """Yield the records of the numbered parts of a source. `take` returns those of a part, `close` those of the end.
+    """Yield the records of the numbered parts of a source.
 
     Records get the source, and the place and the id of their part unless they have others. The parts for which `take`
     raises FormatError become one problem at the end.
