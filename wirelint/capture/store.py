@@ -403,30 +403,28 @@ class Shipper:
     def _run(self) -> None:
         for name in ("aiobotocore", "botocore"):  # they tell where credentials and endpoints are from
             logging.getLogger(name).setLevel(logging.WARNING)
-        pause, longest = self._backoff
-        is_away = is_last = False
+        pause = 0.0  # after a failure
+        is_last = False
         while not is_last:
-            is_last = self._wait(pause * random.uniform(0.5, 1.0) if is_away else None)
+            is_last = self._wait(pause * random.uniform(0.5, 1.0))
             try:
                 self._ship()
             except Exception as error:  # fail open: what waits is shipped later
-                if is_away:
-                    pause = min(pause * 2, longest)
-                    continue
-                is_away, pause = True, self._backoff[0]
-                reason = error.strerror if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
-                self._report(
-                    f"captures are not shipped to {self._url}: {reason}; they stay in {self._folder} until it works"
-                )
+                if not pause:
+                    reason = error.strerror if isinstance(error, StorageError) else f"{type(error).__name__}: {error}"
+                    self._report(
+                        f"captures are not shipped to {self._url}: {reason}; they stay in {self._folder} until it works"
+                    )
+                pause = min(pause * 2, self._backoff[1]) or self._backoff[0]
             else:
-                if is_away:
+                if pause:
                     self._report(f"captures are shipped to {self._url} again")
-                is_away = False
+                pause = 0.0
 
-    def _wait(self, pause: float | None) -> bool:
+    def _wait(self, pause: float) -> bool:
         """Wait for a finished part, after a failure for `pause` seconds. Return True at the last attempt."""
         with self._condition:
-            self._condition.wait_for(lambda: self._closing or (self._is_due and pause is None), pause)
+            self._condition.wait_for(lambda: self._closing or (self._is_due and not pause), pause or None)
             self._is_due = False
             return self._closing
 

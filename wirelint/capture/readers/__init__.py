@@ -47,7 +47,7 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
         try:
             is_folder = path != "-" and storage.is_folder(path)
             files = [file for file, is_read in captures_below(path) if is_read] if is_folder else [path]
-        except storage.StorageError as error:
+        except OSError as error:
             yield _unreadable(str(path), error)
             continue
         if not files:
@@ -106,12 +106,12 @@ def _sniff(head: bytes) -> Literal["json", "flows", "yaml"] | None:
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
-    """Yield the sorted paths of all captures below a folder, without hidden ones. Raises StorageError.
+    """Yield the sorted paths of all captures below a folder, without hidden ones. Raises OSError.
 
     The second value is False for copies, which `read` leaves out: flow files beside an exchanges.jsonl.
     """
     for files in storage.files_below(folder):
-        repeated = any(name == "exchanges.jsonl" and _has_content(path) for name, path in files)
+        repeated = any(name == "exchanges.jsonl" and storage.size_of(path) > 0 for name, path in files)
         for name, path in files:
             if _is_capture(path):
                 yield path, not (name == "flows.mitm" and repeated)
@@ -125,13 +125,6 @@ def _is_capture(path: str) -> bool:
         return True  # the reader reports the problem
     kind = _sniff(head)
     return kind is not None and (kind != "json" or _CAPTURE.search(head) is not None)
-
-
-def _has_content(path: str) -> bool:
-    try:
-        return storage.size_of(path) > 0
-    except OSError:
-        return False
 
 
 # --- JSON: lines of records or of another log, a HAR, a cassette, an array ---------------------------------------------

@@ -211,13 +211,12 @@ def _message_edits(
         edits.append(Edit("replace", f"{pointer}/{content}/size", len(body)))
     if "compression" in before:  # number of bytes that the content coding saved
         edits.append(Edit("remove", f"{pointer}/{content}/compression"))
-    has_length = False
+    lengths = 0
     for number, field in mappings(message.get("headers")):
-        name = str(field.get("name")).lower()
-        place = f"{pointer}/headers/{number}"
-        if name == "content-encoding" or (name == "content-length" and has_length):
-            edits.append(Edit("remove", place))
-        elif name == "content-length":
-            has_length = True
+        name, place = str(field.get("name")).lower(), f"{pointer}/headers/{number}"
+        lengths += name == "content-length"
+        if name == "content-length" and lengths == 1:
             edits.append(Edit("replace", f"{place}/value", str(len(body))))
+        elif name in ("content-length", "content-encoding"):
+            edits.append(Edit("remove", place))
     return edits
