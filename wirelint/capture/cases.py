@@ -223,12 +223,12 @@ class _Reduction:
         if before is not None and parts.netloc and budget.take() and holds(elsewhere):
             record = elsewhere
 
+        timeless = record.but(chunks=(), timing=Timing())
+        if budget.take() and holds(timeless):
+            record = timeless
         form = draft(record)
         if not holds(form.record(form.value)):
             return record, ["/request", "/response"]
-        timeless = form.without_times()
-        if budget.take() and holds(timeless.record(timeless.value)):
-            form = timeless
         shrinker = Shrinker(form.value, lambda value: holds(form.record(value)), budget)
         shrinker.offer(joined(shrinker.value))
         for side in ("response", "request"):
@@ -306,12 +306,6 @@ class Draft:
         chunks = tuple((at, len(data)) for data, at in frames if at is not None)
         chunks = chunks if len(chunks) == len(frames) else ()
         return record.but(response_body=b"".join(data for data, _ in frames), chunks=chunks)
-
-    def without_times(self) -> Draft:
-        value = self.value
-        if self.stream is not None:
-            value = {**value, "response": [{**frame, "at": None} for _, frame in mappings(value["response"])]}
-        return dataclasses.replace(self, base=self.base.but(chunks=(), timing=Timing()), value=value)
 
 
 def _bytes(frame: dict[str, Json], stream: Body) -> bytes:
