@@ -166,15 +166,16 @@ class Form:
     least: int = 0
 
     @cached_property
-    def _compiled(self) -> re.Pattern[str]:
+    def _compiled(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
         begins = f"(?:(?<![{self.before}])|{_PHRASES.text('escaped')})" if self.before else ""
-        return re.compile(begins + self.pattern)
+        return re.compile(self.around), re.compile(begins + self.pattern)
 
     def find(self, text: str, anchor: int) -> tuple[Span | None, int]:
         """Return the credential at an anchor (None without one), and the offset up to which the form has searched."""
+        around, pattern = self._compiled
         last = anchor - self.back if self.prefix else anchor
-        starts = range(max(anchor - self.back, 0), last + 1)
-        match = next(filter(None, (self._compiled.match(text, start) for start in starts)), None)
+        starts = range(max(anchor - self.back, 0), last + 1) if around.match(text, anchor + 1) is not None else ()
+        match = next(filter(None, (pattern.match(text, start) for start in starts)), None)
         if match is None:
             return None, anchor
         start, end = match.span(match.re.groups and 1)
