@@ -141,7 +141,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BufferedReader]:
     Opening and reading raise OSError.
     """
     with contextlib.ExitStack() as stack:
-        if path == "-":
+        if str(path) == "-":
             file: Any = sys.stdin.buffer
         elif not is_url(path):
             file = stack.enter_context(open(path, "rb"))

@@ -10,7 +10,6 @@ be the URL of a file or a folder in object storage (`wirelint.capture.storage`).
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import re
@@ -25,7 +24,7 @@ import orjson
 from wirelint.capture import har, storage
 from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import other_logs
-from wirelint.capture.readers.source import Problem, read_parts
+from wirelint.capture.readers.source import Close, Problem, Take, read_parts
 from wirelint.capture.record import Record
 from wirelint.jsonvalues import mapping
 from wirelint.model import Json
@@ -154,23 +153,22 @@ def _read_json(data: Iterable[bytes], source: str) -> Iterator[Record | Problem]
     if _WHOLE_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
         yield from _read_whole(first + b"".join(line for _, line in lines), source)
         return
-    log = None
-    with contextlib.suppress(ValueError):
-        log = other_logs.reader_of(mapping(load(first)), source)  # the first line decides
-    read_line, close = log or (
-        lambda value, number: _read_document(value, source) or decode_all(value, source, f"line {number}"),
-        tuple,
-    )
+    logs: list[tuple[Take[Json], Close]] = []
 
     def take(line: bytes, number: int) -> Iterable[Record | Problem]:
         try:
             value = load(line)
         except ValueError as error:
             raise FormatError("cut off" if not line.endswith(b"\n") else f"broken JSON: {error}") from error
-        return read_line(value, number)
+        if not logs:  # the first readable line decides
+            logs.append(other_logs.reader_of(mapping(value), source) or (take_record, tuple))
+        return logs[0][0](value, number)
+
+    def take_record(value: Json, number: int) -> Iterable[Record | Problem]:
+        return _read_document(value, source) or decode_all(value, source, f"line {number}")
 
     parts = ((n, line) for n, line in itertools.chain(((number, first),), lines) if line.strip())
-    yield from read_parts(parts, source, "line", take, close)
+    yield from read_parts(parts, source, "line", take, lambda: logs[0][1]() if logs else ())
 
 
 def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
