@@ -377,7 +377,7 @@ class Inspector:
         """Return True if a reply is in progress. A `GET` stream of MCP is open all the time and does not count."""
         return any(found.method != "GET" for found in self.open.values())
 
-    def _catch_up(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
+    def _catch_up(self, recorder: ExchangeRecorder, reading: annotate.Reading | None) -> None:
         with FailOpen("the end of an exchange", functools.partial(self._add_failure, recorder.flow)):
             self._finish(recorder, reading)
         self.ui.show(recorder.flow)
@@ -387,11 +387,15 @@ class Inspector:
             annotate.announce(recorder, exchange, findings, self.redactor)
         self.ui.show(recorder.flow)
 
-    def _finish(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> None:
+    def _finish(self, recorder: ExchangeRecorder, reading: annotate.Reading | None) -> None:
         flow = recorder.flow
         try:
             self.failures.log_handled(recorder.faults)
-            checked = self._judge(recorder, reading)
+            checked: Checked | None = None
+            if reading is not None:
+                with recorder.caught("judging the exchange"):
+                    checked = annotate.judge(recorder, reading, self.engine, self.redactor)
+            checked = checked or annotate.judge(recorder, None, self.engine, self.redactor)
             known = len(recorder.faults)
             with recorder.caught("writing the capture"):
                 if self._store is not None:
@@ -420,8 +424,8 @@ class Inspector:
             annotate.annotate(flow, annotate.annotation(checked))
             self.ui.judged(flow, checked)
 
-    def _read_ended(self, recorder: ExchangeRecorder) -> annotate.Reading | Exception:
-        """Read and redact an exchange that has ended. Never raises."""
+    def _read_ended(self, recorder: ExchangeRecorder) -> annotate.Reading | None:
+        """Read and redact an exchange that has ended; None if that fails. Never raises."""
         session, recorder.session = recorder.session, None
         with recorder.caught("reading the request"):
             if session is not None:
@@ -430,19 +434,9 @@ class Inspector:
         with recorder.caught("reading the reply"):
             recorder.is_held = False
             recorder.catch_up()
-        try:
+        with recorder.caught("judging the exchange"):
             return annotate.read(recorder, self.redactor)
-        except Exception as error:  # fail open
-            return error
-
-    def _judge(self, recorder: ExchangeRecorder, reading: annotate.Reading | Exception) -> Checked:
-        try:
-            if isinstance(reading, Exception):
-                raise reading
-            return annotate.judge(recorder, reading, self.engine, self.redactor)
-        except Exception as failure:  # fail open
-            recorder.fail("judging the exchange", failure)
-        return annotate.unchecked_result(recorder, self.redactor)
+        return None
 
     # --- failures --------------------------------------------------------------------------------------------------
 

@@ -48,6 +48,9 @@ from wirelint.view.findings import annotations_of, flat, worst, worst_first
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
 
+_RANKS = ("error", "warning", "info", "none")
+_CONFIDENCES = ("high", "medium", "low")
+_DETAIL = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
 _DETAILS = 40
 _MESSAGE = 300
 _COMMENTED = 160
@@ -66,15 +69,20 @@ class Annotation:
 def annotation(checked: Checked) -> Annotation:
     """Return the annotation of an exchange. Metadata keys are stable; lists are bounded."""
     checked = checked.folded
-    record, exchange, names = checked.record, checked.exchange, names_of(checked.findings)
-    highest = worst(checked.findings) or ""
+    record, exchange, highest = checked.record, checked.exchange, worst(checked.findings) or ""
+    surest_first = sorted(checked.findings, key=lambda one: _CONFIDENCES.index(one.confidence))
+    names = list(dict.fromkeys(finding.name for finding in worst_first(surest_first)))
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
         "severity": highest or "none",
         "api": checked.api,
         "model": checked.model[:200],
         "end": "open" if checked.is_open else record.end,
-        "detail": [_detail(checked, finding) for finding in checked.findings[:_DETAILS]],
+        "detail": [
+            {**{name: detail[name] for name in _DETAIL}, "message": finding.message[:_MESSAGE]}
+            for finding in checked.findings[:_DETAILS]
+            for detail in (flat(checked, finding),)
+        ],
     }
     if exchange is not None and exchange.conversation is not None:
         metadata["conversation"] = exchange.conversation
@@ -89,12 +97,6 @@ def annotation(checked: Checked) -> Annotation:
     return Annotation(_comment(checked, names), MARKERS.get(highest, ""), prefixed(metadata))
 
 
-def _detail(checked: Checked, finding: Finding) -> Json:
-    detail = flat(checked, finding)
-    names = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
-    return {**{name: detail[name] for name in names}, "message": finding.message[:_MESSAGE]}
-
-
 def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
     return {f"{_PREFIX}{name}": value for name, value in metadata.items()}
 
@@ -106,9 +108,11 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
     metadata.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
-    several = flow.websocket is not None or flow.request.method == "GET"
-    if ours and record is not None and several and _is_worse(flow, made):
-        return  # many exchanges pass over one socket, or one stream of a session: it shows the worst of them
+    if ours and record is not None and (flow.websocket is not None or flow.request.method == "GET"):
+        # Many exchanges pass over one socket, or one stream of a session: it shows the worst of them.
+        before, now = flow.metadata.get(f"{_PREFIX}severity"), made.metadata[f"{_PREFIX}severity"]
+        if before in _RANKS and now in _RANKS and _RANKS.index(before) < _RANKS.index(str(now)):
+            return
     sides = [f"{_PREFIX}{name}" for name in NAMES] if record is None else []
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX) and name not in sides]:
         del flow.metadata[name]  # of an earlier run, or of the flow that this one replays
@@ -148,12 +152,6 @@ def withdraw(recorder: ExchangeRecorder) -> None:
     recorder.open_annotation = None
 
 
-def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
-    ranks = ("error", "warning", "info", "none")
-    before, now = flow.metadata.get(f"{_PREFIX}severity"), made.metadata[f"{_PREFIX}severity"]
-    return before in ranks and now in ranks and ranks.index(before) < ranks.index(str(now))
-
-
 def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
     """Mark a flow that has no result because of an internal failure."""
     before = flow.metadata.get(f"{_PREFIX}findings")
@@ -166,13 +164,20 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
 
 def _comment(checked: Checked, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
-    if trouble := "still open" if checked.is_open else _trouble(checked.record):
-        parts.append(trouble)
+    record = checked.record
+    if checked.is_open:
+        parts.append("still open")
+    elif record.end not in ("complete", "unknown"):
+        parts.append(record.end)
+    elif record.status is None:
+        parts.append("no reply")
+    elif not 200 <= record.status < 300:
+        parts.append(f"http {record.status}")
     if checked.known:
         parts.append(f"+{len(checked.known)} known")
     parts = parts or ["ok" if checked.api else "not checked"]
-    if checked.record.fixes:
-        parts.append(f"{len(checked.record.fixes)} fixed")
+    if record.fixes:
+        parts.append(f"{len(record.fixes)} fixed")
     reply = checked.exchange.reply if checked.exchange is not None else None
     counts = tokens_of(reply.usage) if reply is not None else None
     tokens = f"{counts.input:,}→{counts.output:,} tokens" if counts is not None else ""
@@ -186,15 +191,6 @@ def _comment(checked: Checked, names: list[str]) -> str:
     return printable(" · ".join(parts))
 
 
-def _trouble(record: Record) -> str:
-    """Return the reason why an exchange could not be checked completely; empty if there is none."""
-    if record.end not in ("complete", "unknown"):
-        return record.end
-    if record.status is None:
-        return "no reply"
-    return "" if 200 <= record.status < 300 else f"http {record.status}"
-
-
 def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
     """Return a function that serialises the captured copy. It may run later in a thread: it does not use `original`."""
     flow = make_flow(record)
@@ -202,9 +198,11 @@ def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> 
     flow.timestamp_created, flow.is_replay = original.timestamp_created, original.is_replay
     flow.comment, flow.marked = made.comment, made.marker
     flow.request.data.host, flow.request.data.port = original.request.host, original.request.port
-    _take_over(flow.request, original.request)
+    for message, other in ((flow.request, original.request), (flow.response, original.response)):
+        if message is not None and other is not None:
+            for name in ("http_version", "timestamp_start", "timestamp_end"):
+                setattr(message.data, name, getattr(other.data, name))
     if flow.response is not None and original.response is not None:
-        _take_over(flow.response, original.response)
         flow.response.data.reason = original.response.data.reason
         if record.end != "complete":
             flow.response.headers[END_HEADER] = record.end
@@ -214,11 +212,6 @@ def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> 
         return flow_bytes(flow)
 
     return make
-
-
-def _take_over(message: http.Message, original: http.Message) -> None:
-    for name in ("http_version", "timestamp_start", "timestamp_end"):
-        setattr(message.data, name, getattr(original.data, name))
 
 
 def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:
@@ -267,20 +260,23 @@ def read(recorder: ExchangeRecorder, redactor: Redactor) -> Reading:
     return clean, exchange
 
 
-def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> Checked:
-    """Check an ended exchange. Raises the errors of the engine."""
-    clean, exchange = reading
-    findings = _redacted(recorder.faults, redactor)
+def judge(recorder: ExchangeRecorder, reading: Reading | None, engine: Engine, redactor: Redactor) -> Checked:
+    """Check an ended exchange. Without a reading, which has failed, return its record and the failures. Raises the errors
+    of the engine."""
+    clean, exchange = reading or (redactor.record(recorder.record()), None)
+    findings, session = _redacted(recorder.faults, redactor), recorder.session
     if exchange is not None:
         if clean.notes or exchange.notes:
             exchange = exchange.but(notes=clean.notes)
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange, rules=recorder.rules)
-    elif recorder.is_readable and not recorder.is_unread:
+    elif reading is not None and recorder.is_readable and not recorder.is_unread:
         findings.append(
             internal("reading the exchange without its secrets", ValueError("it has no known API without them"))
         )
-    return _result(recorder, clean, exchange, findings, redactor)
+    asked = session.request if session is not None and exchange is None else None
+    names = session.api.name if session is not None else "", redactor.text(asked.model) if asked is not None else ""
+    return Checked(clean, exchange, tuple(findings), names=names)
 
 
 def warm_up(rules: Sequence[Rule]) -> None:
@@ -296,30 +292,10 @@ def warm_up(rules: Sequence[Rule]) -> None:
         Engine(rules).judge(exchange)
 
 
-def unchecked_result(recorder: ExchangeRecorder, redactor: Redactor) -> Checked:
-    """Return the result if checking itself failed: the record and the failures."""
-    return _result(recorder, redactor.record(recorder.record()), None, _redacted(recorder.faults, redactor), redactor)
-
-
 def _redacted(findings: Iterable[Finding], redactor: Redactor) -> list[Finding]:
     """Return findings without secrets, which the text of an exception or of the traffic may quote."""
     return [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
 
 
-def _result(
-    recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
-) -> Checked:
-    session = recorder.session
-    asked = session.request if session is not None and exchange is None else None
-    names = session.api.name if session is not None else "", redactor.text(asked.model) if asked is not None else ""
-    return Checked(clean, exchange, tuple(findings), names=names)
-
-
 def with_faults(checked: Checked, faults: list[Finding]) -> Checked:
     return dataclasses.replace(checked, findings=(*checked.findings, *faults)) if faults else checked
-
-
-def names_of(findings: tuple[Finding, ...]) -> list[str]:
-    """Return the names of findings, each once, worst and surest first."""
-    surest_first = sorted(findings, key=lambda one: ("high", "medium", "low").index(one.confidence))
-    return list(dict.fromkeys(finding.name for finding in worst_first(surest_first)))

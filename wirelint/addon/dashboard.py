@@ -167,9 +167,8 @@ class Dashboard:
 
     def _describe(self, recorder: ExchangeRecorder) -> Object:
         with self.failures.caught("showing an exchange in progress"):
-            if recorder.session is not None and recorder.is_readable and recorder.size <= _LARGEST:
-                recorder.catch_up()
-                exchange = recorder.session.look(recorder.now(), recorder.arrivals())
+            exchange = recorder.look() if recorder.is_readable and recorder.size <= _LARGEST else None
+            if exchange is not None:
                 return describe_open(recorder.id, exchange, self._redactor().text)
         return describe_waiting(recorder.id, self._redactor().text(recorder.url), recorder.started)
 

@@ -104,12 +104,8 @@ class _Stream:
         self.queue: list[bytes] = []
 
     def is_of(self, post: Exchange) -> bool:
-        session = self._recorder.session
-        if session is None:
-            return False
-        self._recorder.catch_up()
-        exchange = session.look(self._recorder.now(), self._recorder.arrivals())
-        return exchange.reply is not None and place_of(exchange) == place_of(post)
+        exchange = self._recorder.look()
+        return exchange is not None and exchange.reply is not None and place_of(exchange) == place_of(post)
 
     def due(self) -> float | None:
         return _LOOKS
@@ -199,9 +195,8 @@ class McpStreams:
         """Make an exchange of the received part of a stream if a request waits for it."""
         # After a failure the stream is checked when it has ended.
         with recorder.caught("parting a stream", readable=True):
-            if recorder.session is None:
+            if (exchange := recorder.look()) is None:
                 return
-            exchange = recorder.session.look(recorder.now(), recorder.arrivals())
             answered = response_ids(exchange.reply)
             for one in tuple(self._found.values()):
                 session = one.session

@@ -23,7 +23,8 @@ from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Event, TextMessage
 
 if TYPE_CHECKING:
-    from wirelint.addon.streamed_reply import Held, HeldMessages
+    from wirelint.addon.streamed_reply import Held
+    from wirelint.addon.websocket import Socket
 
 is_enabled = True  # `wirelint_mitm_compat`
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]
@@ -81,7 +82,7 @@ def attach_whole(flow: http.HTTPFlow, arrived: Callable[[bytes], None]) -> bool:
     return True
 
 
-def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
+def attach_socket(flow: http.HTTPFlow, held: Socket) -> bool:
     """Let `held` send messages to the client of a WebSocket. Return False if that is not possible."""
     socket = getattr(find_stream(flow), "child_layer", None)
     if not isinstance(socket, WebsocketLayer) or socket.flow is not flow:

@@ -204,6 +204,13 @@ class ExchangeRecorder:
                     self.session.feed(data, at)
             self.check_text_limit()
 
+    def look(self) -> Exchange | None:
+        """Return the exchange so far; None if its request belongs to no known API or could not be read."""
+        if self.session is None:
+            return None
+        self.catch_up()
+        return self.session.look(self.now(), self.arrivals())
+
     def take_queued(self) -> list[tuple[bytes, float | None]]:
         """Return the decoded bytes that are not parsed yet, with their times. The caller parses them."""
         pieces = self._queued

@@ -48,13 +48,6 @@ class Held(Protocol):
         """Return all held bytes, because no more input will arrive."""
 
 
-class HeldMessages(Held, Protocol):
-    """WebSocket messages held back from a client."""
-
-    def take_ready(self) -> Iterable[bytes]:
-        """Return the messages to send before the current one."""
-
-
 class StreamedReply:
     """One reply in transit. No method raises.
 
@@ -65,11 +58,8 @@ class StreamedReply:
     def __init__(self, recorder: ExchangeRecorder) -> None:
         self._recorder = recorder
         self._reading = recorder.caught("reading the reply")
-        self._repairing = recorder.caught("repairing the reply")
-        self._asking_when = recorder.caught("repairing the reply", readable=True)
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
-        self._pending: list[bytes] = []  # bytes to leave with the next ones
         self._unchanged = 0
         self._other: bytearray | None = None
         self._settled = False
@@ -78,33 +68,26 @@ class StreamedReply:
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
     def due(self) -> float | None:
-        if self._pending:
-            return 0.0
         reply_stream = self._recorder.reply_stream
         if reply_stream is None or reply_stream.holding is None:
             return None
-        left = None  # after a failure the text leaves with the next bytes
-        with self._asking_when:
-            left = reply_stream.due(self._recorder.now())
+        left = reply_stream.due(self._recorder.now())
         return left / 1000 if left is not None else None
 
     def release(self) -> list[bytes]:
-        return self._release(lambda reply_stream: reply_stream.tick(self._recorder.now()))
+        reply_stream = self._recorder.reply_stream
+        return self._note(reply_stream.tick(self._recorder.now())) if reply_stream is not None else []
 
     def flush(self) -> list[bytes]:
-        return self._release(lambda reply_stream: reply_stream.flush())
-
-    def _release(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
         reply_stream = self._recorder.reply_stream
-        if self._settled:
-            return []
-        try:
-            return self._note(ask(reply_stream) if reply_stream is not None else [])
-        except Exception as error:  # fail open
-            return self._give_up(b"", error)
+        return self._note(reply_stream.flush()) if reply_stream is not None else []
+
+    def _end(self) -> list[bytes]:
+        reply_stream = self._recorder.reply_stream
+        return self._note(reply_stream.end()) if reply_stream is not None else []
 
     def _feed(self, data: bytes) -> list[bytes]:
-        """Return the bytes for the client after `data` arrived. Raises the errors of the fix."""
+        """Return the bytes for the client after `data` arrived."""
         recorder, reply_stream = self._recorder, self._recorder.reply_stream
         with self._reading:
             recorder.store(data)
@@ -112,37 +95,18 @@ class StreamedReply:
             return self._note([data])
         out = reply_stream.feed(data, (recorder.clock() - recorder.clock_start) * 1000)
         recorder.check_text_limit()
-        if len(out) == 1 and out[0] is data and not (self._pending or reply_stream.changed) and self._other is None:
-            self._unchanged += len(data)
-            return out
         return self._note(out)
 
     def _note(self, out: list[bytes]) -> list[bytes]:
-        """Add pending bytes to the output and account for all of it."""
-        if self._pending:
-            out, self._pending = [*self._pending, *out], []
-        with self._repairing:
-            reply_stream = self._recorder.reply_stream
-            if self._other is None and reply_stream is not None and reply_stream.changed:
-                self._other = bytearray()
-            if self._other is None:
-                self._unchanged += sum(map(len, out))
-            elif not self._recorder.is_over_limit:
-                self._other += b"".join(out)
+        """Account for bytes that leave."""
+        reply_stream = self._recorder.reply_stream
+        if self._other is None and reply_stream is not None and reply_stream.changed:
+            self._other = bytearray()
+        if self._other is None:
+            self._unchanged += sum(map(len, out))
+        elif not self._recorder.is_over_limit:
+            self._other += b"".join(out)
         return out
-
-    def _give_up(self, data: bytes, error: Exception) -> list[bytes]:
-        """Fail open: return held and received bytes unchanged and stop fixing."""
-        recorder = self._recorder
-        reply_stream, recorder.reply_stream = recorder.reply_stream, None
-        received = recorder.raw_body() if recorder.is_readable and self._other is None else None
-        recorder.fail("repairing the reply", error)
-        if received is not None:
-            self._pending = [received[self._unchanged :]] if len(received) > self._unchanged else []
-        else:
-            held = reply_stream.flush() if reply_stream is not None else ()
-            self._pending = [*self._pending, *held, *([data] if data else [])]
-        return self._note([])
 
     def settle(self, headers: Headers, end: str) -> None:
         """Write the results of the repair into the recorder, once, at the end of the exchange.
@@ -228,16 +192,14 @@ class HttpReply(StreamedReply):
             out = self._feed(data)
             # Each item costs mitmproxy a chunk of its own, some 60 microseconds.
             return [b"".join(out)] if len(out) > 1 else out
-        except Exception as error:  # fail open
-            try:
-                return self._give_up(data, error)
-            except Exception:  # fail open: raising here would hang the client
-                return [data] if data else []
+        except Exception as error:  # fail open: raising here would hang the client
+            held, self._recorder.reply_stream = self.flush(), None
+            self._recorder.fail("repairing the reply", error)
+            return [*held, *self._note([data])] if data else held
 
     def _record(self, data: bytes) -> None:
         with self._reading:
             self._recorder.store_for_later(data)
-        with self._reading:
             if self._recorder.on_data is not None:
                 self._recorder.on_data()
 
@@ -247,14 +209,7 @@ class HttpReply(StreamedReply):
         if self._broken and self._flow.killable:
             # The delivered part is no complete reply: without `kill` the client would accept it as one.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
-        if self._settled:
-            return []
-        reply_stream = self._recorder.reply_stream
-        if reply_stream is None:
-            return self._note([])
-        if self._ends and not self._broken:
-            return self._note(reply_stream.end())
-        return self._note(reply_stream.flush())
+        return self._end() if self._ends and not self._broken else self.flush()
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Return decoded bytes; all bytes unchanged if the body turns out to be uncoded text."""

@@ -209,12 +209,8 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
 
 
 def _read_open(recorder: ExchangeRecorder) -> Checked:
-    recorder.catch_up()
-    record = recorder.record()
-    if recorder.session is None or not recorder.is_readable:
-        return Checked(record, None, tuple(recorder.faults))
-    exchange = recorder.session.look(recorder.now(), recorder.arrivals())
-    return Checked(record, exchange, (*recorder.faults, *recorder.open_findings))
+    exchange = recorder.look() if recorder.is_readable else None
+    return Checked(recorder.record(), exchange, (*recorder.faults, *(recorder.open_findings if exchange else ())))
 
 
 # --- content view -----------------------------------------------------------------------------------------------------

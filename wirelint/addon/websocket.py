@@ -5,7 +5,7 @@ A socket is tracked once a client message begins an exchange of a known API (`wi
 socket closes was cut off.
 
 mitmproxy awaits one hook per message. The last message that a fix returns replaces the current one; earlier ones wait
-in `_Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without `mitm_compat`
+in `Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without `mitm_compat`
 nothing is fixed, and the exchange says so.
 
 Each message is parsed as one line, so the fix of a reply is the fix of any stream, and its output is lines. An
@@ -51,20 +51,14 @@ class SocketReply(StreamedReply):
             if len(self._originals) >= _MOST_ORIGINALS:
                 self._originals.clear()  # they were changed
             self._originals[line] = content
-        return self._messages(self._pass(line, last=last))
+        out = self._feed(line)
+        return self._messages(out + self._end() if last else out)
 
     def release(self) -> list[bytes]:
         return self._messages(super().release())
 
     def flush(self) -> list[bytes]:
         return self._messages(super().flush())
-
-    def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
-        try:
-            out = self._feed(line)
-        except Exception as error:  # fail open
-            out = self._give_up(line, error)
-        return out + self._release(lambda reply_stream: reply_stream.end()) if last else out
 
     def _messages(self, out: list[bytes]) -> list[bytes]:
         lines = b"".join(out).splitlines(keepends=True)
@@ -79,7 +73,7 @@ UNREPAIRED = "the connection to the client of this WebSocket was not found; it w
 
 
 @dataclass(slots=True, eq=False)
-class _Socket:
+class Socket:
     """One WebSocket. `fixer` fixes replies of the oldest open exchange; `repairs`: the client can be reached."""
 
     flow: http.HTTPFlow
@@ -90,6 +84,7 @@ class _Socket:
     leaving: list[bytes] = field(default_factory=list)
 
     def take_ready(self) -> Sequence[bytes]:
+        """Return the messages to send before the current one."""
         leaving, self.leaving = self.leaving, []
         return leaving
 
@@ -115,7 +110,7 @@ class WebSockets:
         self, settle: Callable[[ExchangeRecorder, End, str | None], None], ledger: Ledger, failures: Failures
     ) -> None:
         self._settle, self._ledger, self._failures = settle, ledger, failures
-        self._sockets: OrderedDict[str, _Socket] = OrderedDict()
+        self._sockets: OrderedDict[str, Socket] = OrderedDict()
 
     @property
     def open(self) -> int:
@@ -159,7 +154,7 @@ class WebSockets:
         large = len(body) > settings.max_body
         if not (may_open(body) if large else opens(body)):
             return
-        socket = self._sockets.get(flow.id) or _Socket(flow)
+        socket = self._sockets.get(flow.id) or Socket(flow)
         if len(socket.open) >= _MOST_OPEN:
             return
         recorder = self._begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
@@ -186,7 +181,7 @@ class WebSockets:
             recorder.begin_session(later=not recorder.rules.repair)
         return recorder if recorder.session is not None else None
 
-    def _fix_request(self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
+    def _fix_request(self, socket: Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
         if socket.repairs is None:
             socket.repairs = False
             with recorder.caught("reaching the client", readable=True):
@@ -200,7 +195,7 @@ class WebSockets:
                 recorder.forward(headers_of(socket.flow.request), mended)
                 message.content = mended.body
 
-    def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
+    def _answer(self, socket: Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
         recorder, content = socket.open[0], message.content
         if recorder.status is None:
             recorder.respond(STATUS, HEADERS)
@@ -216,7 +211,7 @@ class WebSockets:
         if last:
             self._end(socket, "complete", None)
 
-    def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
+    def _pass(self, socket: Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
         if not made:
             message.drop()  # type: ignore[no-untyped-call]
             return
@@ -226,14 +221,14 @@ class WebSockets:
         if socket.flow.websocket is not None:
             socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
-    def _end(self, socket: _Socket, end: End, error: str | None) -> None:
+    def _end(self, socket: Socket, end: End, error: str | None) -> None:
         recorder = socket.open.popleft()
         fixer, socket.fixer = socket.fixer, None
         if fixer is not None:
             fixer.settle(HEADERS, "the socket closed")
         self._settle(recorder, end, error)
 
-    def _cut(self, socket: _Socket, end: End, error: str) -> None:
+    def _cut(self, socket: Socket, end: End, error: str) -> None:
         while socket.open:
             self._end(socket, end, error)
 
