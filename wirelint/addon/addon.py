@@ -194,7 +194,8 @@ class Inspector:
             self.ui.serve(settings.dashboard)
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
-            self.engine = Engine(settings.rules, self.engine.ledger, self.failures.rule)
+            report = self.failures.log
+            self.engine = Engine(settings.rules, self.engine.ledger, lambda name, error: report(f"rule {name}", error))
             for found in self.open.values():
                 if found.method == "GET":  # an MCP stream, whose parts are exchanges
                     found.rules = settings.rules

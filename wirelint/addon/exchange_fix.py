@@ -75,6 +75,7 @@ class ExchangeFixer:
         self._scope, self._ledger, self._streams = settings.rules.default, ledger, streams
         self._reply: HttpReply | None = None
         self._added: BatchAnswers | None = None
+        self.blocks = settings.policies
 
     def begin(self) -> bool:
         """Fix the request before it is forwarded. Return False if nothing may be fixed in this exchange."""
@@ -86,10 +87,6 @@ class ExchangeFixer:
             with self._recorder.caught("repairing the request", readable=True):
                 self._fix_request()
         return may_fix
-
-    @property
-    def blocks(self) -> bool:
-        return bool(self._settings.policies)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 

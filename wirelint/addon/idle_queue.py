@@ -73,7 +73,7 @@ class IdleQueue(Generic[T]):
         """Queue an item. `size`: its approximate memory use in bytes."""
         self._waiting.append(_Waiting(item, size, time.perf_counter(), self._begin(item) if size >= LARGE else None))
         self._size += size
-        while self._is_full():
+        while self._size > self._most and not (len(self) == 1 and self._waiting[0].begun is not None):
             self._run_next()
         self._plan(_AT_ONCE)
 
@@ -95,29 +95,14 @@ class IdleQueue(Generic[T]):
         begun.add_done_callback(go_on)
         return begun
 
-    def _is_full(self) -> bool:
-        return self._size > self._most and not (len(self._waiting) == 1 and self._waiting[0].begun is not None)
-
     def _is_next_ready(self) -> bool:
         return bool(self._waiting) and ((begun := self._waiting[0].begun) is None or begun.done())
-
-    def _is_next_early(self) -> bool:
-        return time.perf_counter() < self._waiting[0].since + _WAITS
 
     def _run_next(self) -> None:
         item, size, _, begun = self._waiting.popleft()
         self._size -= size
         rest = begun.result() if begun is not None else self._work(item)
         rest()
-
-    def _run_some(self, *, only_due: bool = False) -> float:
-        """Run items for 5 ms, or only one that is due. Return the seconds taken."""
-        start = time.perf_counter()
-        took = 0.0
-        while self._is_next_ready() and took < _AT_ONCE and not (only_due and (took or self._is_next_early())):
-            self._run_next()
-            took = time.perf_counter() - start
-        return took
 
     def _plan(self, pause: float) -> None:
         if self._timer is not None or not self._is_next_ready():
@@ -129,9 +114,14 @@ class IdleQueue(Generic[T]):
             self._timer = loop.call_later(pause, self._step)
 
     def _step(self) -> None:
+        """Run items for 5 ms; during traffic only one, if it is due."""
         self._timer = None
-        busy = self._busy()
-        took = self._run_some(only_due=busy)
+        busy, start, took = self._busy(), time.perf_counter(), 0.0
+        while self._is_next_ready() and took < _AT_ONCE:
+            if busy and (took or start < self._waiting[0].since + _WAITS):
+                break
+            self._run_next()
+            took = time.perf_counter() - start
         self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST) if busy else 0.0)
 
 

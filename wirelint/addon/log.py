@@ -147,9 +147,6 @@ class Failures:
     def caught(self, culprit: str) -> FailOpen:
         return FailOpen(culprit, self.log)
 
-    def rule(self, name: str, error: Exception) -> None:
-        self.log(f"rule {name}", error)
-
     def log(self, culprit: str, error: BaseException) -> None:
         """Log a failure. Its traceback appears with `--set termlog_verbosity=debug`."""
         if culprit in self._logged:

@@ -111,10 +111,10 @@ class _Stream:
         return _LOOKS
 
     def release(self) -> Iterable[bytes]:
-        raw = self._recorder.raw_body()
-        if not self.queue or raw is None or not raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+        raw, made = self._recorder.raw_body(), self.queue
+        if not made or raw is None or not raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
             return []
-        made, self.queue = self.queue, []
+        self.queue = []
         self._recorder.notes.append(f"{len(made)} results from wirelint were added to this stream")
         return made
 

@@ -101,7 +101,7 @@ def settle(deferred: dict[str, object]) -> str | None:
             continue
         value = deferred[option.name]
         given = getattr(value, "val", value)
-        items = [_text(item) for item in given] if isinstance(given, (list, tuple)) else [_text(given)]
+        items = [_text(item) for item in (given if isinstance(given, (list, tuple)) else [given])]
         if len(items) > 1 and not option.many:
             complaint = complaint or f"{option.name} is given {len(items)} times ({', '.join(items)}); give it once"
             items = items[-1:]
@@ -200,19 +200,9 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
     )
 
 
-class Sources(NamedTuple):
-    """Files that settings are read from, which need not exist, and folders of rules."""
-
-    files: tuple[Path, ...]
-    folders: tuple[Path, ...]
-
-    def states(self) -> dict[str, tuple[int, int, int]]:
-        rules = (file for folder in self.folders for end in ("py", "json") for file in folder.glob(f"*.{end}"))
-        return file_states((*self.files, *rules))
-
-
-def find_sources(options: Mapping[str, str | None], given: Collection[str]) -> Sources:
-    """Return the files that `read` reads for these values. An unusable configuration names no further files."""
+def _sources(options: Mapping[str, str | None], given: Collection[str]) -> tuple[list[Path], list[Path]]:
+    """Return the files that `read` reads for these values, which need not exist, and the folders of rules. An unusable
+    configuration names no further files."""
     value, policy = ((options.get(_PREFIX + key) or "").strip() for key in ("config", "policy"))
     config = NO_CONFIG
     with contextlib.suppress(SettingError):
@@ -222,7 +212,7 @@ def find_sources(options: Mapping[str, str | None], given: Collection[str]) -> S
         files.append(Path(policy).expanduser())
     elif config.policy is not None and f"{_PREFIX}policy" not in given:
         files.append(config.policy)
-    return Sources(tuple(files), (*config.rules, *_folders(options.get(f"{_PREFIX}rules") or "")))
+    return files, [*config.rules, *_folders(options.get(f"{_PREFIX}rules") or "")]
 
 
 def _folders(value: str) -> list[Path]:
@@ -260,12 +250,10 @@ def _registry(values: Mapping[str, str], config: Config, given: Collection[str])
 
 
 def _safety(value: str) -> Safety | None:
-    if value.lower() in ("off", "false", "no"):
-        return None
-    for safety in SAFETIES:
-        if value.lower() == safety:
-            return safety
-    raise SettingError(f"wirelint_fix={value}: unknown level; write off, safe or unsafe")
+    safety = next((safety for safety in SAFETIES if value.lower() == safety), None)
+    if safety is None and value.lower() not in ("off", "false", "no"):
+        raise SettingError(f"wirelint_fix={value}: unknown level; write off, safe or unsafe")
+    return safety
 
 
 def _captures(value: str) -> Path | None:
@@ -363,13 +351,9 @@ def _collector(value: str) -> str:
 
 
 def _text(value: object) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "on" if value else "off"
-        case _:
-            return str(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "" if value is None else str(value)
 
 
 # --- changes of the files --------------------------------------------------------------------------------------------
@@ -392,16 +376,21 @@ class Reload:
     def __init__(self, apply: Callable[[Settings], bool], failures: Failures) -> None:
         self._apply, self._failures = apply, failures
         self._task: asyncio.Task[None] | None = None
-        self._sources = Sources((), ())
+        self._files: list[Path] = []
+        self._folders: list[Path] = []
         self._seen: _States = {}
         self.complaint = ""
 
     def read(self) -> Settings:
         """Read the settings, and note the state of their files before. Raises SettingError."""
         values, given = values_in(ctx.options)
-        self._sources = find_sources(values, given)
-        self._seen = self._sources.states()
+        self._files, self._folders = _sources(values, given)
+        self._seen = self._states()
         return read(values, given)
+
+    def _states(self) -> _States:
+        rules = (file for folder in self._folders for end in ("py", "json") for file in folder.glob(f"*.{end}"))
+        return file_states((*self._files, *rules))
 
     def start(self) -> None:
         """Watch the files from now on. Without an event loop, nothing is watched."""
@@ -424,11 +413,12 @@ class Reload:
 
     async def _look(self, pause: float = 0.0) -> _States:
         await asyncio.sleep(pause)
-        return await asyncio.to_thread(self._sources.states)
+        return await asyncio.to_thread(self._states)
 
     async def _read_again(self, before: _States, now: _States) -> None:
-        asked = values_in(ctx.options)
-        names = _changed(before, now)
+        asked, here = values_in(ctx.options), Path.cwd()
+        files = [Path(name) for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+        shown = [str(file.relative_to(here) if file.is_relative_to(here) else file) for file in files]
         try:
             settings = await asyncio.to_thread(self.read)
         except SettingError as error:
@@ -439,12 +429,4 @@ class Reload:
             return
         was_broken, self.complaint = bool(self.complaint), ""
         if self._apply(settings) or was_broken:
-            say(f"wirelint: {names} changed; exchanges that begin now follow the change")
-
-
-def _changed(before: _States, now: _States) -> str:
-    """Return the names of the files that differ: `wirelint.toml, my-rules/xx901_my_rule.py`."""
-    files = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-    here = Path.cwd()
-    names = [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in map(Path, files)]
-    return listed(names, _MOST_NAMED)
+            say(f"wirelint: {listed(shown, _MOST_NAMED)} changed; exchanges that begin now follow the change")

@@ -55,6 +55,7 @@ _COLUMNS = ("icon", "comment", "status", "time")
 Beside the path, the comment would have 150 pixels, and half of it would be cut off."""
 
 _MOST_PATH = 120
+_VERBOSITY = ("flow_detail", "--flow-detail", "-v", "--verbose")
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
 _MASTERS: dict[Tool, tuple[str, str]] = {
@@ -69,12 +70,6 @@ def arguments(upstream: str, host: str, port: int, extra: Sequence[str] = ()) ->
     script = shipped("addons") / "inspector.py"
     bound = [] if any(word.startswith("listen_host=") for word in extra) else ["--listen-host", host]
     return ["--mode", f"reverse:{origin(upstream)}", *bound, "--listen-port", str(port), "-s", str(script), *extra]
-
-
-def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
-    """Return options that keep mitmdump from printing every flow, unless the user sets its verbosity."""
-    said = any(word.startswith(("flow_detail", "--flow-detail", "-v", "--verbose")) for word in extra)
-    return ["--set", "flow_detail=0"] if tool == "mitmdump" and not said else []
 
 
 def origin(upstream: str) -> str:
@@ -115,7 +110,9 @@ def origin(upstream: str) -> str:
 
 def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = (), *, live: bool = False) -> int:
     """Run until stopped; return mitmproxy's exit status. `live`: show a table of totals. Raises StartError."""
-    given = [*calm(tool, extra), *arguments(upstream, host, port, extra)]
+    given = arguments(upstream, host, port, extra)
+    if tool == "mitmdump" and not any(word.startswith(_VERBOSITY) for word in extra):
+        given = ["--set", "flow_detail=0", *given]  # else mitmdump prints every flow
 
     def make(options: mitmproxy_options.Options) -> Any:
         master = _master(tool, options)
@@ -144,9 +141,8 @@ class Guide:
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """Write the path into the comment, where the column of paths is left out. The inspector's words precede it."""
         if self._has_columns and not flow.comment:
-            flow.comment = printable(
-                excerpt(f"{flow.request.method} {flow.request.path.partition('?')[0]}", _MOST_PATH)
-            )
+            path = flow.request.path.partition("?")[0]
+            flow.comment = printable(excerpt(f"{flow.request.method} {path}", _MOST_PATH))
 
     def running(self) -> None:
         server: Any = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
@@ -172,6 +168,7 @@ def exports(upstream: str, host: str, port: int) -> list[str]:
 def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_options.Options], Any], port: str) -> int:
     """Run mitmproxy with the master of `make`; return its status. `port`: the option for it. Raises StartError."""
     before, said, argv, started = sys.stderr, io.StringIO(), sys.argv[:], False
+    hint_at_options = f"{tool} --options lists what can be set"
     if "flow_detail=0" in arguments:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
@@ -179,6 +176,15 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
         """Return the options of mitmdump's positional filter argument."""
         words = " ".join(parsed.filter_args or ())
         return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
+
+    def refuse(message: str) -> NoReturn:
+        raise StartError(f"{message}; {hint_at_options}")
+
+    def parser(given: mitmproxy_options.Options) -> argparse.ArgumentParser:
+        """Return mitmproxy's parser, which then raises StartError for a wrong argument, without hints on old options."""
+        made: argparse.ArgumentParser = getattr(cmdline, tool)(given)
+        made.error = refuse  # type: ignore[method-assign]
+        return made
 
     def checked(given: mitmproxy_options.Options) -> Any:
         master = make(given)
@@ -198,43 +204,26 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would name wirelint's own
     try:
         with contextlib.redirect_stderr(said):
-            run_mitmproxy(checked, _parser(tool), arguments, filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
+            run_mitmproxy(checked, parser, arguments, filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
     except SystemExit as stopped:
         status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
         if status and not started:
-            why = _named(reason(said.getvalue()), arguments)
-            raise StartError(f"{why}; {tool} --options lists what can be set") from None
+            raise StartError(f"{_reason(said.getvalue(), arguments)}; {hint_at_options}") from None
         return status
     finally:
         sys.argv[:] = argv
     return 0
 
 
-def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.ArgumentParser]:
-    """Return a factory of mitmproxy's parser that raises StartError for a wrong argument, without hints on old options."""
+def _reason(said: str, arguments: Sequence[str]) -> str:
+    """Return the reason from mitmproxy's output: `mitmdump: error: unrecognized arguments: --nope` after its usage.
 
-    def refuse(message: str) -> NoReturn:
-        raise StartError(f"{message}; {tool} --options lists what can be set")
-
-    def make(given: mitmproxy_options.Options) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = getattr(cmdline, tool)(given)
-        parser.error = refuse  # type: ignore[method-assign]
-        return parser
-
-    return make
-
-
-def reason(said: str) -> str:
-    """Return the reason from mitmproxy's output: `mitmdump: error: unrecognized arguments: --nope` after its usage."""
+    mitmproxy 11 says only `must be "true"`; then the values set are added.
+    """
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
-    text = lines[-1] if lines else "mitmproxy refused its arguments"
+    why = lines[-1] if lines else "mitmproxy refused its arguments"
     for tool in _MASTERS:
-        text = text.removeprefix(f"{tool}: ").removeprefix("error: ")
-    return text
-
-
-def _named(why: str, arguments: Sequence[str]) -> str:
-    """Add the values set to a reason that names none: mitmproxy 11 says only `must be "true"`."""
+        why = why.removeprefix(f"{tool}: ").removeprefix("error: ")
     given = [after for before, after in itertools.pairwise(arguments) if before == "--set"]
     wrong = [one for one in given if not one.startswith(("wirelint_", "flow_detail=0", "showhost=false"))]
     if not wrong or any(one.partition("=")[0] in why for one in wrong) or why.startswith(("unrecognized", "No such")):

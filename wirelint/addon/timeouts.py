@@ -91,14 +91,10 @@ class Timeouts:
 
     def _run_due(self, recorder: ExchangeRecorder, session: Session, now: float) -> float:
         """Run the rules whose limit has passed; return when the next limit passes."""
-        arrivals, next_due = recorder.arrivals(), math.inf
+        arrivals, next_due, exchange = recorder.arrivals(), math.inf, None
         findings: list[Finding] = []
-        exchange: Exchange | None = None
-        channel = channel_of(session.api.name)
         for rule in recorder.rules.timed:
-            if channel not in rule.channels:
-                continue
-            due = rule.due(arrivals)
+            due = rule.due(arrivals) if channel_of(session.api.name) in rule.channels else None
             if due is None or (rule.code, due) in recorder.checked_silences:
                 continue
             at = recorder.clock_start + due / 1000

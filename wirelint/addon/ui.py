@@ -41,6 +41,7 @@ from wirelint.model import Exchange, Side
 from wirelint.prices import price_table
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Finding, Rule
+from wirelint.state import keep
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import known_note, read_finding, tally, visible
 from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
@@ -81,27 +82,15 @@ class Exchanges:
 
     def __init__(self, inspector: Inspector) -> None:
         self._inspector = inspector
-        self._cached: OrderedDict[str, _Cached] = OrderedDict()
-        self._size = 0
+        self.cached: OrderedDict[str, _Cached] = OrderedDict()
 
     def keep(self, flow: http.HTTPFlow, checked: Checked, name: str) -> None:
         """Cache an exchange. `name`: the id of its flow, or its own if it is one of several on a socket."""
-        self.forget(name)
         bodies = checked.record.request_body or b"", checked.record.response_body or b""
-        made = _Cached(checked, flow.request.raw_content, _response_body(flow), sum(map(len, bodies)) + 4096)
-        self._cached[name] = made
-        self._size += made.size
-        while len(self._cached) > 1 and (len(self._cached) > _MOST or self._size > _MOST_BYTES):
-            self.forget(next(iter(self._cached)))
-
-    def forget(self, name: str) -> None:
-        cached = self._cached.pop(name, None)
-        if cached is not None:
-            self._size -= cached.size
-
-    def clear(self) -> None:
-        self._cached.clear()
-        self._size = 0
+        size = sum(map(len, bodies)) + 4096
+        keep(self.cached, name, _Cached(checked, flow.request.raw_content, _response_body(flow), size), _MOST)
+        while len(self.cached) > 1 and sum(one.size for one in self.cached.values()) > _MOST_BYTES:
+            self.cached.popitem(last=False)
 
     def knows(self, flow: http.HTTPFlow) -> bool:
         """Return True if a flow is an exchange of a known API. Cheap."""
@@ -120,9 +109,10 @@ class Exchanges:
     def look(self, flow: http.HTTPFlow) -> Shown:
         """Return the exchange of a flow. Raises parse errors."""
         inspector = self._inspector
-        found = inspector.open.get(flow.id)
-        if found is not None:
-            return Shown(_read_open(found), open=True)
+        if (recorder := inspector.open.get(flow.id)) is not None:
+            exchange = recorder.look() if recorder.is_readable else None
+            findings = (*recorder.faults, *(recorder.open_findings if exchange is not None else ()))
+            return Shown(Checked(recorder.record(), exchange, findings), open=True)
         inspector.queue.drain()
         checked = self._find(flow, flow.id)
         if checked is None:
@@ -149,12 +139,10 @@ class Exchanges:
         return self._shown(checked), side
 
     def _find(self, flow: http.HTTPFlow, name: str) -> Checked | None:
-        cached = self._cached.get(name)
-        if cached is None or cached.request is not flow.request.raw_content:
+        cached = self.cached.get(name)
+        if cached is None or (cached.request, cached.response) != (flow.request.raw_content, _response_body(flow)):
             return None
-        if cached.response is not _response_body(flow):
-            return None
-        self._cached.move_to_end(name)
+        self.cached.move_to_end(name)
         return cached.checked
 
     def _shown(self, checked: Checked) -> Shown:
@@ -162,14 +150,13 @@ class Exchanges:
         return Shown(checked) if exchange is None else Shown(checked, later=lambda id_: self._result_of(id_, exchange))
 
     def _result_of(self, call_id: str, exchange: Exchange) -> str | None:
-        """Return the result of a call from a later cached request of the conversation."""
-        for cached in reversed(self._cached.values()):
+        """Return the result of a call from the latest cached request of the conversation that has it."""
+        for cached in reversed(self.cached.values()):
             other = cached.checked.exchange
-            if other is None or other.request is None or other.conversation != exchange.conversation:
-                continue
-            results = other.request.results if other.id != exchange.id else ()
-            if (found := next((one for one in results if one.call_id == call_id), None)) is not None:
-                return found.text
+            if other is not None and other.conversation == exchange.conversation and other.id != exchange.id:
+                for result in other.request.results if other.request is not None else ():
+                    if result.call_id == call_id:
+                        return result.text
         return None
 
 
@@ -208,11 +195,6 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> Checked:
     return checked
 
 
-def _read_open(recorder: ExchangeRecorder) -> Checked:
-    exchange = recorder.look() if recorder.is_readable else None
-    return Checked(recorder.record(), exchange, (*recorder.faults, *(recorder.open_findings if exchange else ())))
-
-
 # --- content view -----------------------------------------------------------------------------------------------------
 
 
@@ -235,12 +217,13 @@ class ExchangeView:
 
     def render_priority(self, data: bytes, metadata: object = None, **given: object) -> float:
         flow, message = _subject(metadata, given)
+        is_ours = False
         with self._failures.caught("choosing the content view"):
-            if isinstance(flow, http.HTTPFlow):
-                if isinstance(message, websocket.WebSocketMessage):
-                    return _OURS if self._exchanges.is_known_turn(flow, message) else _NOT_OURS
-                return _OURS if message is not None and self._exchanges.knows(flow) else _NOT_OURS
-        return _NOT_OURS
+            if isinstance(flow, http.HTTPFlow) and isinstance(message, websocket.WebSocketMessage):
+                is_ours = self._exchanges.is_known_turn(flow, message)
+            elif isinstance(flow, http.HTTPFlow):
+                is_ours = message is not None and self._exchanges.knows(flow)
+        return _OURS if is_ours else _NOT_OURS
 
     def __lt__(self, other: Any) -> bool:
         return bool(self.name < other.name)
@@ -289,19 +272,12 @@ def _width() -> int:
     return (columns // 2 if ctx.options.console_layout == "horizontal" else columns) - 2
 
 
-def install(view: ExchangeView) -> None:
-    """Add the view to mitmproxy, replacing that of an earlier load."""
+def remove(view: ExchangeView | None) -> None:
+    """Remove a view, or that of an earlier load, from mitmproxy 11. In 12 a later view replaces it."""
     views: Any = contentviews  # its types differ between the versions
-    if not hasattr(contentviews, "Contentview") and (earlier := views.get(NAME)) is not None:
-        views.remove(earlier)
-    views.add(view)
-
-
-def remove(view: ExchangeView) -> None:
-    """Remove the view from mitmproxy 11. In 12 a later view replaces it; until then it claims no flow."""
-    views: Any = contentviews
-    if not hasattr(contentviews, "Contentview") and views.get(NAME) is view:
-        views.remove(view)
+    found = None if hasattr(contentviews, "Contentview") else views.get(NAME)
+    if found is not None and view in (None, found):
+        views.remove(found)
 
 
 # --- live preview -----------------------------------------------------------------------------------------------------
@@ -329,7 +305,6 @@ class LivePreview:
     def done(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def wake(self) -> None:
         if self._timer is None and is_shown() and (loop := running_loop()) is not None:
@@ -350,8 +325,8 @@ class LivePreview:
         flow = recorder.flow
         if flow.response is None or (flow.response.raw_content is not None and flow.id not in self._lent):
             return
-        if recorder.session is None or recorder.session.terminated:
-            return  # it is about to end
+        if recorder.session is None or recorder.session.terminated:  # it is about to end
+            return
         body = None if recorder.is_empty or recorder.is_collected else recorder.raw_body()
         if body is None or not 2 <= len(body) <= _LARGEST or len(body) == self._lent.get(flow.id):
             return
@@ -400,8 +375,7 @@ class _RuleNames:
         self._rules = rules
 
     def completion(self, manager: object, kind: object, start: str) -> list[str]:
-        names = [rule.name for rule in self._rules()]
-        return names if not start[:1].isupper() else [rule.code for rule in self._rules()]
+        return [rule.code if start[:1].isupper() else rule.name for rule in self._rules()]
 
     def parse(self, manager: object, kind: object, text: str) -> str:
         return text
@@ -535,9 +509,8 @@ class Commands:
             return make()
         # It takes seconds, and must not block the traffic.
         loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
-        return printable(
-            f"the case of {flow.id[:8]} is being made; the event log will say when it is in {out.absolute()}"
-        )
+        where = f"the event log will say when it is in {out.absolute()}"
+        return printable(f"the case of {flow.id[:8]} is being made; {where}")
 
     def _known(self, flows: Sequence[flow.Flow]) -> list[http.HTTPFlow]:
         return [one for one in flows if isinstance(one, http.HTTPFlow) and self._exchanges.knows(one)]
@@ -605,12 +578,13 @@ class UserInterface:
 
     def load(self, loader: Loader) -> None:
         with self._failures.caught("adding the content view"):
-            install(self._view)
+            remove(None)
+            contentviews.add(self._view)  # type: ignore[arg-type, unused-ignore]
         loader.master.commands.collect_commands(self._commands)
 
     def done(self) -> None:
         remove(self._view)
-        self._exchanges.clear()
+        self._exchanges.cached.clear()
         self.preview.done()
         self._passed.clear()
         self.serve(None)
@@ -624,23 +598,20 @@ class UserInterface:
         self._passed[flow.id] = None
         settings = self._inspector.settings
         most = settings.keep_flows if settings is not None else None
-        count = len(self._passed) - most if most is not None else 0
-        if count <= 0:
+        if most is None:
             return
         with self._failures.caught("dropping the oldest flows"):
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
-            for _ in range(count + _OPEN_AT_ONCE):
-                if count <= 0:
-                    return
+            skipped = 0
+            while len(self._passed) > most and skipped < _OPEN_AT_ONCE:
                 name, _ = self._passed.popitem(last=False)
                 found = view.get_by_id(name)
                 if found is not None and found.live:
                     self._passed[name] = None
-                    continue
-                count -= 1
-                if found is not None:  # else somebody removed it
+                    skipped += 1
+                elif found is not None:  # else somebody removed it
                     view.remove([found])
-                    self._exchanges.forget(name)
+                    self._exchanges.cached.pop(name, None)
 
     def board(self) -> Board:
         """Return the conversations, costs and issues of exchanges; they are counted from the first call on."""
@@ -693,11 +664,10 @@ class UserInterface:
                 self._board.add(checked)
         if is_shown():
             self._exchanges.keep(flow, checked.folded, checked.record.id)
-            # The console's cache of rendered bodies does not notice new findings.
             module = sys.modules.get("mitmproxy.tools.console.flowview")
-            rendered = getattr(getattr(module, "FlowDetails", None), "_get_content_view", None)
-            if (clear := getattr(rendered, "cache_clear", None)) is not None:
-                clear()
+            with self._failures.caught("showing the result"):
+                if module is not None:  # the console's cache of rendered bodies does not notice new findings
+                    module.FlowDetails._get_content_view.cache_clear()
 
     def show(self, flow: http.HTTPFlow) -> None:
         with self._failures.caught("showing the result"):
