@@ -31,6 +31,7 @@ from wirelint.apis import channel_of
 from wirelint.apis.traits import history_of, traits
 from wirelint.capture.offline import Checked
 from wirelint.capture.redact import Redactor
+from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
 from wirelint.prices import Tokens, tokens_of
 from wirelint.rule import Finding
@@ -282,7 +283,9 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
     operation = (_tool_operation if channel_of(checked.api) == "mcp" else _model_operation)(checked)
     if operation is None:
         return None
-    dimensions, error = {**operation.dimensions, **_server(checked)}, _error_type(checked)
+    dimensions, (host, port), error = operation.dimensions, _split(record.url), _error_type(checked)
+    if host:
+        dimensions = {**dimensions, "server.address": _text(host), "server.port": port}
     failed = dimensions if error is None else {**dimensions, "error.type": error}
     ids = {"wirelint.exchange.id": record.id, "wirelint.end": record.end}
     attributes = {**dimensions, **operation.details, **ids}
@@ -295,7 +298,6 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
     attributes |= failed
     if content and exchange is not None:
         attributes |= _content(exchange, redactor)
-    cause = _text(redactor.text(record.error or ""))
     return Span(
         name=operation.name,
         start=start,
@@ -303,7 +305,7 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
         headers=exchange.request_headers if exchange is not None else {},
         attributes=attributes,
         events=tuple(_events(checked, start, end, redactor)),
-        error=None if error is None else cause or error,
+        error=None if error is None else _text(redactor.text(record.error or "")) or error,
         measurements=(
             *((name, (end - start) / 1e9, failed) for name in operation.durations),
             *((name, value, {**dimensions, **more}) for name, value, more in operation.measured),
@@ -315,24 +317,21 @@ def describe(checked: Checked, redactor: Redactor, *, content: bool = False) -> 
 
 def _model_operation(checked: Checked) -> _Operation:
     exchange, timing = checked.exchange, checked.record.timing
-    reply = exchange.reply if exchange is not None else None
-    request = exchange.request if exchange is not None else None
+    request, reply = (exchange.request, exchange.reply) if exchange is not None else (None, None)
     name = _TABLE["operations"].get(checked.api, "chat")
     shared: Attributes = {"gen_ai.operation.name": name, "gen_ai.provider.name": _provider(checked)}
     if asked := _text(request.model if request is not None else checked.model):
         shared["gen_ai.request.model"] = asked
     if reply is not None and reply.model:
         shared["gen_ai.response.model"] = _text(reply.model)
-    details: Attributes = {}
-    if exchange is not None and exchange.conversation:
-        details["gen_ai.conversation.id"] = _text(exchange.conversation)
-    if request is not None and request.stream:
-        details["gen_ai.request.stream"] = True
-    if reply is not None and reply.id:
-        details["gen_ai.response.id"] = _text(reply.id)
     reasons = [_text(choice.finish_reason or "error") for choice in reply.choices] if reply is not None else []
-    if reasons and traits(checked.api).has_finish_reason:
-        details["gen_ai.response.finish_reasons"] = reasons
+    told: dict[str, Value | None] = {
+        "gen_ai.conversation.id": _text((exchange.conversation if exchange is not None else None) or ""),
+        "gen_ai.request.stream": request is not None and request.stream,
+        "gen_ai.response.id": _text((reply.id if reply is not None else None) or ""),
+        "gen_ai.response.finish_reasons": reasons if traits(checked.api).has_finish_reason else None,
+    }
+    details = {label: value for label, value in told.items() if value}
     made: list[Measurement] = []
     times = (timing.first_byte, timing.first_token) if checked.streamed else ()
     for (label, metric), time_ms in zip(_TABLE["first_times"].items(), times, strict=False):
@@ -354,8 +353,10 @@ def _model_operation(checked: Checked) -> _Operation:
 def _tool_operation(checked: Checked) -> _Operation | None:
     """Return the operation of an exchange with a tool server (MCP): its first message that has a method."""
     exchange = checked.exchange
-    parts = exchange.request.parts if exchange is not None and exchange.request is not None else []
-    for part in parts:
+    if exchange is None or exchange.request is None:
+        return None
+    headers = exchange.request_headers
+    for part in exchange.request.parts:
         match part:
             case ToolCall(id_, name, _):
                 method, target = "tools/call", _text(name or "")
@@ -364,7 +365,6 @@ def _tool_operation(checked: Checked) -> _Operation | None:
                 method, target, more = _text(name), "", {}
             case _:
                 continue
-        headers = exchange.request_headers if exchange is not None else {}
         details: Attributes = {"jsonrpc.request.id": _text(id_.strip('"'))} if id_ is not None else {}
         details |= {name: _text(headers[key]) for key, name in _TABLE["mcp_headers"].items() if key in headers}
         shared: Attributes = {"mcp.method.name": method, **more}
@@ -379,11 +379,6 @@ def _provider(checked: Checked) -> str:
     if name in ("local", host.lower().rstrip(".")):
         name = checked.api.partition(".")[0]
     return _text(_TABLE["providers"].get(name, name))
-
-
-def _server(checked: Checked) -> Attributes:
-    host, port = _split(checked.record.url)
-    return {"server.address": _text(host), "server.port": port} if host else {}
 
 
 def _split(url: str) -> tuple[str, int]:
@@ -401,8 +396,7 @@ def _error_type(checked: Checked) -> str | None:
     The provider's own code counts first (`rate_limit_error`), then the status (`503`), then the end of the connection
     (`upstream-died`, `client-left`). For tool servers: the JSON-RPC code, or `tool_error`.
     """
-    record, exchange = checked.record, checked.exchange
-    reply = exchange.reply if exchange is not None else None
+    record, reply = checked.record, checked.exchange.reply if checked.exchange is not None else None
     parts = reply.parts if reply is not None else []
     answers = [part.value for part in parts if isinstance(part, Rpc) and part.form == "error"]
     for error in [reply.error if reply is not None else None, *answers]:
@@ -416,12 +410,9 @@ def _error_type(checked: Checked) -> str | None:
 
 
 def _error_code(error: Json) -> str:
-    if not isinstance(error, dict):
-        return _OTHER
-    inner = error.get("error")
-    found = {**error, **inner} if isinstance(inner, dict) else error
-    code, numbers = found.get("code"), [found[key] for key in ("code", "status") if isinstance(found.get(key), int)]
-    words = [word for word in (code, found.get("type"), found.get("status")) if isinstance(word, str)]
+    found = {**mapping(error), **mapping(mapping(error).get("error"))}
+    words = [found[key] for key in ("code", "type", "status") if isinstance(found.get(key), str)]
+    numbers = [found[key] for key in ("code", "status") if isinstance(found.get(key), int)]
     return next((f"{word}" for word in (*words, *numbers) if _CODE.fullmatch(f"{word}")), _OTHER)
 
 
@@ -449,32 +440,32 @@ def _rule(finding: Finding) -> Attributes:
 
 def _content(exchange: Exchange, redactor: Redactor) -> Attributes:
     request, reply = exchange.request, exchange.reply
-    made: Attributes = {}
     if channel_of(exchange.api) == "mcp":
         asked, replied = request.parts if request is not None else [], reply.parts if reply is not None else []
         sent = next((part for part in asked if isinstance(part, ToolCall)), None)
         back = next((part for part in replied if isinstance(part, ToolResult)), None)
+        made: Attributes = {}
         if sent is not None:
             made["gen_ai.tool.call.arguments"] = _json(_part(sent, redactor)["arguments"])
         if back is not None and not back.is_error:
             made["gen_ai.tool.call.result"] = _json(_part(back, redactor)["response"])
         return made
+
+    def parts(role: str, parts: Iterable[Part], **more: Json) -> dict[str, Json]:
+        return {"role": role, "parts": [_part(part, redactor) for part in parts], **more}
+
     place = history_of(exchange.api).place
     messages = request.messages if request is not None else ()
+    choices = reply.choices if reply is not None else ()
     apart = [one for one in messages if one.role == "system" and not one.pointer.startswith(place)]
-    if apart:
-        system = [_part(part, redactor) for one in apart for part in one.parts]
-        made["gen_ai.system_instructions"] = _newest(reversed(system))
-    if len(apart) < len(messages):
-        rest = [one for one in messages if one not in apart]
-        made["gen_ai.input.messages"] = _newest(_parts(one.role, one.parts, redactor) for one in reversed(rest))
-    if reply is not None and reply.choices:
-        answers = [
-            {**_parts("assistant", choice.parts, redactor), "finish_reason": choice.finish_reason or "error"}
-            for choice in reversed(reply.choices)
-        ]
-        made["gen_ai.output.messages"] = _newest(answers)
-    return made
+    rest = [one for one in messages if one not in apart]
+    answers = (parts("assistant", one.parts, finish_reason=one.finish_reason or "error") for one in reversed(choices))
+    texts = {
+        "gen_ai.system_instructions": _newest(_part(part, redactor) for one in apart[::-1] for part in one.parts[::-1]),
+        "gen_ai.input.messages": _newest(parts(one.role, one.parts) for one in reversed(rest)),
+        "gen_ai.output.messages": _newest(answers),
+    }
+    return {name: text for name, text in texts.items() if text != "[]"}
 
 
 def _newest(items: Iterable[Json]) -> str:
@@ -488,10 +479,6 @@ def _newest(items: Iterable[Json]) -> str:
             break
         made.append(text)
     return f"[{','.join(reversed(made))}]"
-
-
-def _parts(role: str, parts: Iterable[Part], redactor: Redactor) -> dict[str, Json]:
-    return {"role": role, "parts": [_part(part, redactor) for part in parts]}
 
 
 def _part(part: Part, redactor: Redactor) -> dict[str, Json]:

@@ -150,8 +150,7 @@ def reads_proxies(program: str, given: Mapping[str, str]) -> bool:
     name = Path(program).name.lower().removesuffix(".exe")
     if name in _READ_PROXIES or re.match(r"(python|pypy|ipython|pytest)", name):
         return True
-    version = node_version(given)
-    return version is None or node_reads_proxies(version)
+    return (version := node_version(given)) is None or node_reads_proxies(version)
 
 
 def node_version(given: Mapping[str, str], program: str = "node") -> tuple[int, int] | None:
@@ -251,9 +250,8 @@ def environment(
         made |= dict.fromkeys(REPLACING, str(trust.bundle)) | dict.fromkeys(ADDING, str(trust.extra))
     if proxy is not None or bases:
         hidden = exceptions(given, loopback=loopback)
-        made["NO_PROXY"] = made["no_proxy"] = hidden
-        if not hidden:
-            del made["NO_PROXY"], made["no_proxy"]
+        made = {name: value for name, value in made.items() if name not in ("NO_PROXY", "no_proxy")}
+        made |= {"NO_PROXY": hidden, "no_proxy": hidden} if hidden else {}
     return made
 
 

@@ -154,7 +154,9 @@ class Issues:
         found = [one for book, last in books for one in book.replies.get(key, ()) if one.number <= last]
         number = taken.get(key, 0)
         taken[key] = number + 1
-        return next((one for one in found[number : number + 1] if one.rank <= _rank(finding)), None)
+        return next(
+            (one for one in found[number : number + 1] if one.rank <= _SEVERITIES.index(finding.severity)), None
+        )
 
     def record(self, exchange: Exchange, findings: Sequence[Finding], number: int) -> None:
         """Record the recognised findings of the `number`th exchange."""
@@ -174,7 +176,9 @@ class Issues:
                 continue
             content = contents.at(finding) if finding.side == "response" else b""
             reply = _reply_key(finding, content) if content else ""
-            entry = entries[place] = _Entry(issue.id, issue.first, number, _rank(finding), issue.count, reply)
+            entry = entries[place] = _Entry(
+                issue.id, issue.first, number, _SEVERITIES.index(finding.severity), issue.count, reply
+            )
             self._size += 1
             if reply:
                 book.replies.setdefault(reply, []).append(entry)
@@ -185,15 +189,10 @@ class Issues:
                 continue
             gone = book.entries.pop(next(iter(book.entries)))
             self._size -= len(gone)
-            for entry in gone.values():
-                if entry.reply:
-                    book.replies[entry.reply].remove(entry)
-                    if not book.replies[entry.reply]:
-                        del book.replies[entry.reply]
-
-
-def _rank(finding: Finding) -> int:
-    return _SEVERITIES.index(finding.severity)
+            for entry in [one for one in gone.values() if one.reply]:
+                book.replies[entry.reply].remove(entry)
+                if not book.replies[entry.reply]:
+                    del book.replies[entry.reply]
 
 
 def _reply_key(finding: Finding, content: bytes) -> str:
@@ -222,18 +221,17 @@ class _Contents:
         side_of = self._exchange.request if side == "request" else self._exchange.reply
         if side_of is None:
             return
+        messages = side_of.messages if isinstance(side_of, Request) else ()
         if side not in self._parts:
-            messages = side_of.messages if isinstance(side_of, Request) else ()
             self._parts[side] = {one.pointer: one for one in (*messages, *side_of.parts)}
-        parts, place = self._parts[side], pointer
+        place = pointer
         while place:
-            if (found := parts.get(place)) is not None:
+            if (found := self._parts[side].get(place)) is not None:
                 yield from _said(found)
                 return
             place = place.rpartition("/")[0]
-        if isinstance(side_of, Request) and not any(
-            message.pointer.startswith(f"{pointer}/") for message in side_of.messages[:1]
-        ):  # a value that contains messages grows with every turn
+        # A value that contains messages grows with every turn.
+        if isinstance(side_of, Request) and not (messages and messages[0].pointer.startswith(f"{pointer}/")):
             yield write(at(side_of.body, pointer))
 
 

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 
 from wirelint.apis.mcp import SESSION
-from wirelint.jsonvalues import mapping
+from wirelint.jsonvalues import mapping, mappings, text
 from wirelint.model import Arguments, Exchange, Json, Opaque, Rpc, Tool, ToolCall, ToolResult
 from wirelint.state import drop_oldest, prune
 
@@ -107,14 +107,11 @@ class McpLedger:
 
     def is_read(self, served: Served) -> bool:
         """Return True if all traffic of the server could be read."""
-        server = self._servers.get(served.server)
-        return server is not None and not server.unread
+        return served.server in self._servers and not self._servers[served.server].unread
 
     def was_listed_before(self, served: Served, call_id: str | None) -> bool:
         """Return True if a server had listed its tools before the model made this call."""
-        made = self._made.get(call_id or "")
-        server = self._servers.get(served.server)
-        return made is not None and server is not None and server.since < made
+        return served.server in self._servers and self._servers[served.server].since < self.earlier(call_id)
 
     def earlier(self, call_id: str | None) -> int:
         """Return the number of the last call before the model made this call; 0 if unknown."""
@@ -142,18 +139,18 @@ class McpLedger:
 
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
-        known = self._servers.get(server)
-        served = known.tools.get(tool) if known is not None else None
-        schema = declared.schema if declared is not None else None
+        known = self._servers.get(server, _Server())
+        served, schema = known.tools.get(tool), declared.schema if declared is not None else None
         parameters = served.parameters if served is not None else None
         if schema is not None and parameters is not None and (_parameters(schema) or frozenset()) != parameters:
             return False
-        if written == short:
-            return True
         prefix = written[: -len(short) - 1]
-        if prefix.split("_")[0] == "mcp" or (known is not None and prefix in known.names):
+        if written == short or prefix.split("_")[0] == "mcp" or prefix in known.names:
             return True
-        return declared is not None and served is not None and _is_described_alike(declared, served)
+        if declared is None or served is None or schema is None or parameters is None:
+            return False
+        one, other = (" ".join(words[:_SHOWN].split()) for words in (declared.description, served.description))
+        return bool(one and other) and (one in other or other in one or one[:60] == other[:60])
 
     # --- taking in ----------------------------------------------------------------------------------------------------
 
@@ -201,35 +198,33 @@ class McpLedger:
         return self._servers[key]
 
     def _answer(self, part: object, server: str, session: str, whole: bool) -> None:
+        """Record a response: of a call its result, of another request what it says about the server."""
+        error: bool | None = None
         match part:
-            case ToolResult(id_, text, _, _, error):
-                self._settle((server, session, id_ or ""), text, error, whole)
+            case ToolResult(id_, said, _, _, error):
+                pass
             case Rpc("error", id_, _, value):
                 message = value.get("message") if isinstance(value, dict) else value
-                self._settle((server, session, id_ or ""), message if isinstance(message, str) else "", True, True)
+                said, error, whole = text(message) or "", True, True
             case Rpc("result", id_, _, dict() as value):
                 self._waiting.pop((server, session, id_ or ""), None)
                 self._learn(server, value)
-
-    def _settle(self, place: tuple[str, str, str], text: str, error: bool | None, whole: bool) -> None:
-        """Record the result of the call that waits at a place, if one does."""
-        call = self._waiting.pop(place, None)
+                return
+            case _:
+                return
+        call = self._waiting.pop((server, session, id_ or ""), None)
         if isinstance(call, Passed):
-            call.text, call.error, call.whole, call.answered = text, error, whole, True
-            self._text += len(text)
+            call.text, call.error, call.whole, call.answered = said, error, whole, True
+            self._text += len(said)
 
     def _learn(self, key: str, result: Mapping[str, Json]) -> None:
-        server, info, tools = self._server(key), result.get("serverInfo"), result.get("tools")
-        for name in (info.get("name"), info.get("title")) if isinstance(info, dict) else ():
-            if isinstance(name, str) and name:
-                server.names.add(plain(name))
-        for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
+        server, info, tools = self._server(key), mapping(result.get("serverInfo")), result.get("tools")
+        server.names |= {plain(own) for own in (text(info.get("name")), text(info.get("title"))) if own}
+        for _, tool in mappings(tools):
+            if isinstance(name := tool.get("name"), str):
                 server.since = server.since or self._clock
-                described = tool.get("description")
-                parameters = _parameters(tool.get("inputSchema"))
-                shown = described[:_SHOWN] if isinstance(described, str) else ""
-                server.tools[name] = Served(key, name, shown, parameters)
+                shown = (text(tool.get("description")) or "")[:_SHOWN]
+                server.tools[name] = Served(key, name, shown, _parameters(tool.get("inputSchema")))
 
 
 def digest_of(arguments: Arguments) -> str:
@@ -238,10 +233,10 @@ def digest_of(arguments: Arguments) -> str:
     if isinstance(value, dict):
         value = {name: inner for name, inner in value.items() if inner is not None}
     try:
-        text = orjson.dumps(value if value is not None else arguments.text.strip() or {}, option=orjson.OPT_SORT_KEYS)
+        data = orjson.dumps(value if value is not None else arguments.text.strip() or {}, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # lone surrogates, numbers beyond 64 bits
-        text = arguments.text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(text).hexdigest()[:32]
+        data = arguments.text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def plain(name: str) -> str:
@@ -262,28 +257,15 @@ def place_of(exchange: Exchange) -> tuple[str, str]:
     url = urlsplit(exchange.url)
     session = exchange.request_headers.get(SESSION) or exchange.response_headers.get(SESSION)
     if session is None:
-        asked = parse_qs((_endpoint_query(exchange) if exchange.method == "GET" else "") or url.query)
+        query = url.query
+        first = next(iter(exchange.reply.parts), None) if exchange.reply is not None else None
+        if exchange.method == "GET" and isinstance(first, Rpc) and first.method == "endpoint":  # of the older transport
+            query = (urlsplit(first.value.strip()).query if isinstance(first.value, str) else "") or query
+        asked = parse_qs(query)
         session = next((asked[name][0] for name in _SESSION_PARAMETERS if name in asked), "")
     return url.netloc + _ENDPOINTS.sub("", url.path), session
-
-
-def _endpoint_query(exchange: Exchange) -> str:
-    """Return the query of the URL in the `endpoint` event of the older transport."""
-    parts = exchange.reply.choices[0].parts if exchange.reply is not None and exchange.reply.choices else ()
-    first = parts[0] if parts else None
-    if isinstance(first, Rpc) and first.method == "endpoint" and isinstance(first.value, str):
-        return urlsplit(first.value.strip()).query
-    return ""
 
 
 def _parameters(schema: Json) -> frozenset[str] | None:
     properties = mapping(schema).get("properties")
     return frozenset(properties) if isinstance(properties, dict) else None
-
-
-def _is_described_alike(declared: Tool, served: Served) -> bool:
-    """Return True if the descriptions show that two tools are one."""
-    one, other = (" ".join(text[:_SHOWN].split()) for text in (declared.description, served.description))
-    if not one or not other or served.parameters is None or declared.schema is None:
-        return False
-    return one in other or other in one or one[:60] == other[:60]

@@ -74,29 +74,25 @@ def drive(step: Step, base_url: str) -> str:
         text, calls = _openai(step, base_url) if step.sdk == "openai" else _anthropic(step, base_url)
     except ImportError as error:
         raise MissingSdkError(step.sdk) from error
-    except (RuntimeError, ValueError, AssertionError, OSError) as error:
-        return f"an exception of the SDK: {type(error).__name__}"
     except Exception as error:
-        if type(error).__module__.partition(".")[0] == step.sdk:  # OpenAIError and AnthropicError have no other base
-            return f"an exception of the SDK: {type(error).__name__}"
-        raise
+        return f"an exception of the SDK: {type(error).__name__}"
     words = " ".join(text.split())
     shown = f"“{words[:70]}{'…' if len(words) > 70 else ''}”" if words else ""
     return " and ".join(filter(None, (shown, *(f"a call of {name}" for name in calls)))) or "nothing"
 
 
+def _request(step: Step) -> Json:
+    """Return the arguments that both SDKs take."""
+    messages: list[Json] = [{"role": "user", "content": _QUESTION}]
+    return {"model": step.model, "messages": messages, "extra_headers": step.headers, "timeout": step.patience}
+
+
 def _openai(step: Step, base_url: str) -> tuple[str, list[str]]:
     completions = _client("openai", base_url).chat.completions
     function = {"name": _SEARCH["name"], "description": _SEARCH["description"], "parameters": _SEARCH["schema"]}
-    request: Any = {
-        "model": step.model,
-        "messages": [{"role": "user", "content": _QUESTION}],
-        "tools": [{"type": "function", "function": function}],
-        "stream": step.stream,
-        "extra_headers": step.headers,
-        "timeout": step.patience,
-        **({"stream_options": {"include_usage": True}} if step.stream else {}),
-    }
+    request = {**_request(step), "tools": [{"type": "function", "function": function}], "stream": step.stream}
+    if step.stream:
+        request["stream_options"] = {"include_usage": True}
 
     def complete() -> tuple[str, list[Json]]:
         answer = completions.create(**request)
@@ -134,14 +130,7 @@ def read_chat(documents: Iterable[Json]) -> tuple[str, list[Json], str]:
 def _anthropic(step: Step, base_url: str) -> tuple[str, list[str]]:
     messages = _client("anthropic", base_url).messages
     tool = {"name": _SEARCH["name"], "description": _SEARCH["description"], "input_schema": _SEARCH["schema"]}
-    request: Any = {
-        "model": step.model,
-        "max_tokens": 512,
-        "messages": [{"role": "user", "content": _QUESTION}],
-        "tools": [tool],
-        "extra_headers": step.headers,
-        "timeout": step.patience,
-    }
+    request = {**_request(step), "tools": [tool], "max_tokens": 512}
     if step.stream:
         with messages.stream(**request) as stream:
             message = stream.get_final_message()
