@@ -154,11 +154,9 @@ def port(number: int, given: Mapping[str, str]) -> Check:
 
 
 def _listens(host: str, number: int) -> bool:
-    try:
-        with socket.create_connection((host, number), _CONNECT):
-            return True
-    except OSError:
-        return False
+    with contextlib.suppress(OSError), socket.create_connection((host, number), _CONNECT):
+        return True
+    return False
 
 
 # --- variables --------------------------------------------------------------------------------------------------------
@@ -201,15 +199,10 @@ def _proxy(value: str, names: Sequence[str], confdir: Path) -> Check:
         return ok(name, f"{shown} is not a mitmproxy; `wirelint run` goes through it")
     with contextlib.suppress(OSError):
         own = (confdir / env.CA_FILE).read_bytes()
-    if _der(served) != _der(own):
+    if env.certificates(served).keys() != env.certificates(own).keys():
         cure = f"trust that one instead (curl -x {shown} {_MAGIC}), or start mitmproxy with --set confdir={confdir}"
         return problem(name, f"{shown} is a mitmproxy with another authority than {confdir}", cure)
     return ok(name, f"{shown}, a mitmproxy with this authority")
-
-
-def _der(pem: bytes) -> bytes:
-    found = re.search(rb"BEGIN CERTIFICATE-----(.+?)-----END", pem, re.DOTALL)
-    return b"".join(found[1].split()) if found else b""
 
 
 def hidden_hosts(given: Mapping[str, str]) -> Check:
@@ -222,37 +215,37 @@ def hidden_hosts(given: Mapping[str, str]) -> Check:
     if "*" in words:
         cure = "unset NO_PROXY no_proxy, or use wirelint run"
         return problem("NO_PROXY", "`*` hides all traffic from the proxy", cure)
-    entries = [entry for word in words if (entry := word.strip().lower().lstrip("*").lstrip("."))]
+    entries = tuple(f".{entry}" for word in words if (entry := word.strip().lower().lstrip("*").lstrip(".")))
     urls = [*env.BASE_URLS.values(), *(given[name] for name in env.KNOWN_BASE_URLS if given.get(name))]
     hosts = dict.fromkeys(urlsplit(url).hostname or "" for url in urls)
-    hidden = [host for host in hosts if any(host == entry or host.endswith(f".{entry}") for entry in entries)]
+    hidden = [host for host in hosts if f".{host}".endswith(entries)]
     names = ", ".join(host for host in hidden if host not in ("localhost", "127.0.0.1"))
     if names:
         return problem("NO_PROXY", f"it hides {names} from the proxy", f"remove {names} from NO_PROXY")
+    found = f"{value} hides no model" if value else "is not set"
     if hidden:
         found = "it hides servers on this machine from a proxy; `wirelint run` gives them ports of their own"
-        return ok("NO_PROXY", found)
-    return ok("NO_PROXY", f"{value} hides no model" if value else "is not set")
+    return ok("NO_PROXY", found)
 
 
 def base_url_variables(given: Mapping[str, str]) -> Iterator[Check]:
-    found = {name: given[name] for name in env.KNOWN_BASE_URLS if given.get(name)}
-    if not found:
+    names = [name for name in env.KNOWN_BASE_URLS if given.get(name)]
+    if not names:
         yield ok("base URLs", "none is set; clients use their vendors' URLs")
-    for name, url in found.items():
-        try:
-            yield _base_url(name, url)
-        except env.AddressError as error:
-            yield problem(name, str(error), f"unset {name}, or give it a URL")
+    for name in names:
+        yield _base_url(name, given[name])
 
 
 def _base_url(name: str, url: str) -> Check:
-    target = env.read_target(name, url)
+    try:
+        target = env.read_target(name, url)
+    except env.AddressError as error:
+        return problem(name, str(error), f"unset {name}, or give it a URL")
     parts = urlsplit(target.origin)
     host, number = parts.hostname or "", parts.port or 0
     if target.local and not _listens(host, number):
-        cure = f"start the server there, or unset {name}"
-        return problem(name, f"leads to {host}:{number}, where nothing listens", cure)
+        where = f"leads to {host}:{number}, where nothing listens"
+        return problem(name, where, f"start the server there, or unset {name}")
     if name == "OPENAI_BASE_URL" and not target.rest.strip("/"):
         found = f"{url} has no path; OpenAI's clients add only `/chat/completions`"
         return problem(name, found, f"export {name}={url.rstrip('/')}/v1")
@@ -324,11 +317,9 @@ def try_clients(command: Sequence[str], trial: Trial) -> Iterator[Check]:
     if not kind.startswith("python"):
         yield _try_node(runner if kind.startswith("node") and runner else "node", trial)
     if not command or kind == "curl":
-        if shutil.which("curl", path=trial.environment.get("PATH")) is None:
-            yield Check("curl", "skipped", "is not installed")
-        else:
-            answer = _run(["curl", "-sS", "-m", "10", f"https://{HOST}{PATH}"], trial.environment)
-            yield judge("curl", "curl", answer, trial)
+        found = shutil.which("curl", path=trial.environment.get("PATH"))
+        answer = _run(["curl", "-sS", "-m", "10", f"https://{HOST}{PATH}"], trial.environment) if found else ""
+        yield judge("curl", "curl", answer, trial) if found else Check("curl", "skipped", "is not installed")
 
 
 def _pythons(command: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -348,11 +339,9 @@ def interpreter_of(program: str, path: str | None) -> str | None:
     where = shutil.which(program, path=path)
     if where is None:
         return None
-    try:
-        with open(where, "rb") as file:
-            line = file.readline(256)
-    except OSError:
-        return where
+    line = b""
+    with contextlib.suppress(OSError), open(where, "rb") as file:
+        line = file.readline(256)
     found = re.match(rb"#!\s*(\S+)(?:[ \t]+(?:-\S+[ \t]+)*(\S+))?", line)
     if found is None:
         return where
@@ -370,8 +359,7 @@ def _try_node(program: str, trial: Trial) -> Check:
     if env.node_reads_proxies(found):
         return judge(shown, "node", _run([program, "-e", _NODE, f"https://{HOST}{PATH}"], trial.environment), trial)
     if trial.base is None:
-        cure = "use wirelint run, which gives it base URLs, or Node 24"
-        return problem(shown, "ignores proxy variables", cure)
+        return problem(shown, "ignores proxy variables", "use wirelint run, which gives it base URLs, or Node 24")
     answer = _run([program, "-e", _NODE, f"http://127.0.0.1:{trial.base}{PATH}"], trial.environment)
     if answer.strip() != ANSWER:
         return problem(shown, f"cannot reach a base URL on this machine: {_line(answer)}", "look for a firewall")
@@ -402,12 +390,9 @@ def _trust_command(variable: str, trial: Trial) -> str:
 
 
 def _run(command: Sequence[str], given: Mapping[str, str]) -> str:
-    """Return the output of a program, or its messages if it has none."""
+    """Return the output of a program, its messages if it has none, or why it did not run."""
     try:
-        done = subprocess.run(
-            command, env=dict(given), capture_output=True, text=True, errors="replace", timeout=_CLIENT,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = env.run_quietly(command, _CLIENT, given)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{type(error).__name__}: {error}"
     return done.stdout if done.stdout.strip() else done.stderr

@@ -15,7 +15,7 @@ import shutil
 import ssl
 import subprocess
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -159,12 +159,20 @@ def node_version(given: Mapping[str, str], program: str = "node") -> tuple[int, 
     if path is None:
         return None
     try:
-        command = [path, "--version"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False, stdin=subprocess.DEVNULL)
+        found = re.match(r"v(\d+)\.(\d+)", run_quietly([path, "--version"], 5).stdout)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(r"v(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def run_quietly(
+    command: Sequence[str], timeout: float, given: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program without input and keep its output. Raises OSError and TimeoutExpired."""
+    return subprocess.run(
+        command, env=given, capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 def node_reads_proxies(version: tuple[int, int]) -> bool:
@@ -211,13 +219,17 @@ def trusted_file(given: Mapping[str, str], variable: str) -> str:
 
 
 def _read(files: Iterable[str]) -> list[bytes]:
-    certificates: dict[bytes, bytes] = {}
+    found: dict[bytes, bytes] = {}
     for file in files:
         # `wirelint doctor` reports a file that cannot be read; the command could not use it either.
         with contextlib.suppress(OSError):
-            for one in _CERTIFICATE.findall(Path(file).read_bytes()):
-                certificates.setdefault(b"".join(one.split()), one)
-    return list(certificates.values())
+            found |= certificates(Path(file).read_bytes())
+    return list(found.values())
+
+
+def certificates(pem: bytes) -> dict[bytes, bytes]:
+    """Return the certificates of a file by their content without white space."""
+    return {b"".join(one.split()): one for one in _CERTIFICATE.findall(pem)}
 
 
 def _write(path: Path, certificates: list[bytes]) -> Path:

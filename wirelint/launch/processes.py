@@ -88,8 +88,7 @@ class PrivateProxy:
 
     def launch(self) -> None:
         """Start the process, and return at once."""
-        log = self._log.open("ab") if self._log is not None else None
-        try:
+        with self._log.open("ab") if self._log is not None else contextlib.nullcontext() as log:
             # A separate session: signals of the terminal (Ctrl-C, a new size) must not reach the proxy.
             self._process = subprocess.Popen(
                 self._command,
@@ -101,23 +100,16 @@ class PrivateProxy:
                 cwd=self._cwd,
                 start_new_session=os.name == "posix",
             )
-        finally:
-            if log is not None:
-                log.close()
         threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
 
     def start(self) -> Place:
         """Start the process unless it was launched; return when it listens. Raises StartError."""
         if self._process is None:
             self.launch()
-        report = self._line(_START)
-        if not report:
+        made = json.loads(self._line(_START) or "{}")
+        if "port" not in made:
             self.stop(0)
-            raise StartError(f"mitmproxy did not start: {self.last_log_line()}")
-        made = json.loads(report)
-        if "failed" in made:
-            self.stop(0)
-            raise StartError(str(made["failed"]))
+            raise StartError(str(made.get("failed") or f"mitmproxy did not start: {self.last_log_line()}"))
         self.runs = made["runs"]
         return Place(made["port"], made["bases"], Path(made["confdir"]), made["notice"])
 
@@ -176,12 +168,11 @@ class PrivateProxy:
 
     def _line(self, timeout: float) -> str:
         """Return the next line of the process; "" if the process has ended, or after `timeout` seconds."""
-        try:
+        line = ""
+        with contextlib.suppress(queue.Empty):
             line = self._lines.get(timeout=timeout)
-        except queue.Empty:
-            return ""
-        if not line:
-            self._lines.put("")  # the end stays the end
+            if not line:
+                self._lines.put("")  # the end stays the end
         return line
 
     def last_log_line(self) -> str:
@@ -310,10 +301,8 @@ def _terminal() -> Iterator[Callable[[int], None]]:
 
 
 def _end_with_us() -> Callable[[], None] | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    try:
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):
-        return None
-    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            prctl = ctypes.CDLL(None).prctl
+            return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    return None
