@@ -92,14 +92,10 @@ class Dashboard:
         sockets = bind_sockets(port, HOST)
         self.port = sockets[0].getsockname()[1]
         own = {"dashboard": self}
-        rows: list[Any] = [
-            ("/", _Html, own),
-            ("/events", _Events, own),
-            ("/conversation", _Detail, {**own, "find": self._board.conversation}),
-            ("/exchange", _Detail, {**own, "find": self._board.exchange}),
-        ]
-        application = Application(rows, log_function=lambda handler: None, default_handler_class=_Nothing,
-                                  default_handler_args=own)  # fmt: skip
+        details = {"conversation": self._board.conversation, "exchange": self._board.exchange}
+        rows: list[Any] = [("/", _Html, own), ("/events", _Events, own), ("/.*", _Nothing, own)]
+        rows[2:2] = [(f"/{name}", _Detail, {**own, "find": find}) for name, find in details.items()]
+        application = Application(rows, log_function=lambda handler: None)
         self._server = HTTPServer(
             application, idle_connection_timeout=_PATIENCE, max_body_size=0, max_header_size=1 << 14
         )

@@ -79,14 +79,13 @@ class ExchangeFixer:
 
     def begin(self) -> bool:
         """Fix the request before it is forwarded. Return False if nothing may be fixed in this exchange."""
-        may_fix = False
         with self._recorder.caught("finding the settings of the exchange", readable=True):
             self._scope = self._recorder.scope()
-            may_fix = self._scope.repairs
-        if may_fix:
-            with self._recorder.caught("repairing the request", readable=True):
-                self._fix_request()
-        return may_fix
+            if self._scope.repairs:
+                with self._recorder.caught("repairing the request", readable=True):
+                    self._fix_request()
+                return True
+        return False
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -136,10 +135,10 @@ class ExchangeFixer:
     def _answer_in_part(self, document: Json, repair: AppliedFix, edits: Sequence[Edit]) -> bool:
         """Send the allowed messages of a batch; the reply gets the answers to the others."""
         recorder, request = self._recorder, self._flow.request
-        body = apply(recorder.request_body or b"", edits)
         if not is_decodable(request, recorder.limit) or is_signed(request):
             recorder.notes.append("the call should be blocked, but was sent: the batch cannot be changed")
             return False
+        body = apply(recorder.request_body or b"", edits)
         replace_body(request, body)
         recorder.forwarded = Sent(headers_of(request), body)
         recorder.note_fixes((repair,))
@@ -150,30 +149,22 @@ class ExchangeFixer:
 
     def ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
         """Prepare the fix of a reply whose head has arrived. `before`: its stream setting without wirelint."""
-        with self._recorder.caught("preparing the repair of the reply", readable=True):
-            self._ready(response, reply, before)
+        recorder, settings = self._recorder, self._settings
+        with recorder.caught("preparing the repair of the reply", readable=True):
+            if self._added is not None:
+                self._added.begin(self._flow.request, response)
+            elif not self._is_repairable(response):
+                pass
+            elif callable(before):
+                recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")
+            elif not before and self._is_document(response):
+                response.stream, recorder.is_held = False, True
+                collect(recorder)
+            elif (stream := reply_stream_of(recorder, self._scope, settings, self._ledger)) is not None:
+                reply.begin_repair(stream, f"fix={self._scope.permit.most}" if settings.header else "")
+                self._reply = reply
             return
         response.stream = reply  # it passes as it comes
-
-    def _ready(self, response: http.Response, reply: HttpReply, before: bool | Stream) -> None:
-        recorder, settings = self._recorder, self._settings
-        if self._added is not None:
-            self._added.begin(self._flow.request, response)
-            return
-        if not self._is_repairable(response):
-            return
-        if callable(before):
-            recorder.notes.append("another addon rewrites this reply while it streams; it was not repaired")
-            return
-        if not before and self._is_document(response):
-            response.stream, recorder.is_held = False, True
-            collect(recorder)
-            return
-        reply_stream = reply_stream_of(recorder, self._scope, settings, self._ledger)
-        if reply_stream is not None:
-            announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            reply.begin_repair(reply_stream, announce)
-            self._reply = reply
 
     def _is_repairable(self, response: http.Response) -> bool:
         recorder = self._recorder

@@ -173,11 +173,18 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
         raise SettingError(f"wirelint_{key}={values[key]}: {said}") from error
     try:
         config.check(known)
-        return _settings(values, known, config.scopes(known, selection, times))
+        scopes = config.scopes(known, selection, times)
     except ConfigError as error:
         raise SettingError(str(error)) from error
+    try:
+        return _settings(values, known, scopes)
     except SettingError as error:
-        raise _blamed(error, config) from error
+        for key, value in config.live:
+            said = f"wirelint_{key}={value}: "
+            if str(error).startswith(said):
+                where = f"{config.source}: {key.replace('_', '-')}"
+                raise SettingError(f"{where}: {str(error)[len(said) :]}") from error
+        raise
 
 
 def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Settings:
@@ -229,15 +236,6 @@ def _config(value: str) -> Config:
         raise SettingError(f"wirelint_config={value}: {error}" if value else str(error)) from error
 
 
-def _blamed(error: SettingError, config: Config) -> SettingError:
-    """Return the error with the configuration file named, if the value is from it."""
-    for key, value in config.live:
-        said = f"wirelint_{key}={value}: "
-        if str(error).startswith(said):
-            return SettingError(f"{config.source}: {key.replace('_', '-')}: {str(error)[len(said) :]}")
-    return error
-
-
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str]) -> Registry:
     value = values["policy"]
     try:
@@ -273,14 +271,15 @@ def _captures(value: str) -> Path | None:
 
 def _storage(value: str, captures: str) -> str:
     """Return the URL for captures, without its credentials where it is shown; empty for none."""
+    if not value:
+        return ""
     url = place_of(value)
-    if value and not is_url(value):
+    if not is_url(value):
         raise SettingError(f"wirelint_ship={value}: not a URL; write one such as s3://bucket/captures")
-    if value and not captures:
+    if not captures:
         raise SettingError(f"wirelint_ship={url}: no captures are written; set wirelint_captures to a folder")
     try:
-        if value:
-            check_target(url)
+        check_target(url)
     except StorageError as error:
         raise SettingError(f"wirelint_ship={url}: {error.message}; {error.cure}") from error
     return url

@@ -36,7 +36,7 @@ from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.request import Mended
 from wirelint.rule import Finding
 from wirelint.settings import HEADER, Scope, Scopes, unknown
-from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
+from wirelint.timing import ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode
 
@@ -187,8 +187,7 @@ class ExchangeRecorder:
             self._queued = [(data, None)] if self.store(data) else []
 
     def arrivals(self) -> Arrivals:
-        read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
-        if read:
+        if self.session is not None and (read := self.session.arrivals()):
             return read
         log = ArrivalLog()
         for data, at in self._queued:
@@ -252,14 +251,13 @@ class ExchangeRecorder:
             return data
         try:
             plain = self._decoder.feed(data)
+            self._plain += plain
+            return plain
         except TooLargeError:
             self._mark_too_large()
-            return None
         except CodingError as error:
             self.mark_unread(f"the reply does not match its content-encoding: {error}", keep_raw=True)
-            return None
-        self._plain += plain
-        return plain
+        return None
 
     def _mark_too_large(self) -> None:
         self.mark_unread(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
@@ -371,17 +369,15 @@ class ExchangeRecorder:
     def _body(self) -> bytes | None:
         if self.status is None or self.is_unread:
             return None
-        if self._decoder is None:
-            return self._readable(self._raw.getvalue())
-        if not (self._is_broken or self.unknown_reason):
-            return bytes(self._plain)
-        try:  # parsing stopped early, but all bytes were stored
-            return self._readable(decode(self._coding(), self._raw.getvalue(), self.limit))
-        except CodingError:
-            return None
-
-    def _readable(self, body: bytes) -> bytes | None:
-        """Return the body to record. Of an unknown API only text is kept: other bytes may be a private file."""
+        body = self._raw.getvalue()
+        if self._decoder is not None and not (self._is_broken or self.unknown_reason):
+            body = bytes(self._plain)
+        elif self._decoder is not None:  # parsing stopped early, but all bytes were stored
+            try:
+                body = decode(self._coding(), body, self.limit)
+            except CodingError:
+                return None
+        # Of an unknown API only text is kept: other bytes may be a private file.
         return body if not self.unknown_reason or is_text(body) else None
 
     def close(self) -> None:
@@ -419,15 +415,9 @@ LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 def may_be_ours(request: http.Request) -> bool:
     """Return True if the body could show that the request is of a known API."""
-    match request.method.upper():
-        case "POST":
-            return True
-        case "GET":
-            return "text/event-stream" in request.headers.get("accept", "")
-        case "DELETE":
-            return "mcp-session-id" in request.headers
-        case _:
-            return False
+    method, fields = request.method.upper(), request.headers
+    is_stream = method == "GET" and "text/event-stream" in fields.get("accept", "")
+    return method == "POST" or is_stream or (method == "DELETE" and "mcp-session-id" in fields)
 
 
 def new_recorder(
@@ -467,8 +457,8 @@ def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, *, large
     if api is None:
         return False
     recorder.session = Session(api, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
-    too_large = f"is larger than wirelint_max_body ({recorder.limit} bytes)"
-    why = too_large if large else "was streamed by another addon"
+    limit = f"is larger than wirelint_max_body ({recorder.limit} bytes)"
+    why = limit if large else "was streamed by another addon"
     recorder.mark_unread(f"the request {why}; the exchange passed unread")
     return True
 

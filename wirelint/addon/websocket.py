@@ -92,14 +92,14 @@ class Socket:
         return self.fixer.due() if self.fixer is not None else None
 
     def release(self) -> Sequence[bytes]:
-        return self._shown(self.fixer.release() if self.fixer is not None else [])
+        return self._shown(self.fixer.release()) if self.fixer is not None else ()
 
     def flush(self) -> Sequence[bytes]:
-        return [*self.take_ready(), *self._shown(self.fixer.flush() if self.fixer is not None else [])]
+        return [*self.take_ready(), *(self._shown(self.fixer.flush()) if self.fixer is not None else ())]
 
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
         if self.flow.websocket is not None:
-            self.flow.websocket.messages += [_made(content) for content in made]
+            self.flow.websocket.messages += map(_made, made)
         return made
 
 
@@ -135,12 +135,10 @@ class WebSockets:
 
     def close(self, flow: http.HTTPFlow) -> None:
         socket = self._sockets.pop(flow.id, None)
-        if socket is None or flow.websocket is None:
-            return
-        by_client = flow.websocket.closed_by_client
-        end: End = "client-left" if by_client else "upstream-died"
-        who = "client" if by_client else "server"
-        self._cut(socket, end, f"the {who} closed the socket ({flow.websocket.close_code})")
+        if socket is not None and flow.websocket is not None:
+            by_client, code = flow.websocket.closed_by_client, flow.websocket.close_code
+            reason = f"the {'client' if by_client else 'server'} closed the socket ({code})"
+            self._cut(socket, "client-left" if by_client else "upstream-died", reason)
 
     def sweep(self, client: connection.Client | None, reason: str) -> None:
         """End the open exchanges of one client, or of all."""
@@ -157,8 +155,20 @@ class WebSockets:
         socket = self._sockets.get(flow.id) or Socket(flow)
         if len(socket.open) >= _MOST_OPEN:
             return
-        recorder = self._begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
-        if recorder is None:
+        recorder = new_recorder(
+            flow,
+            None if large else body,
+            settings,
+            self._failures,
+            name=f"{flow.id}:{socket.count + 1}",
+            url=socket_url(url_of(flow.request)),
+            started=message.timestamp,
+        )
+        if large:
+            pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, large=True)
+        else:
+            recorder.begin_session(later=not recorder.rules.repair)
+        if recorder.session is None:  # of an unknown API
             return
         if recorder.rules.repair and not large:
             self._fix_request(socket, recorder, message)
@@ -168,18 +178,6 @@ class WebSockets:
         while len(self._sockets) > _MOST_SOCKETS:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many open WebSockets; this one is no longer watched")
-
-    def _begin(
-        self, flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
-    ) -> ExchangeRecorder | None:
-        """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
-        url, body = socket_url(url_of(flow.request)), None if large else message.content
-        recorder = new_recorder(flow, body, settings, self._failures, name=name, url=url, started=message.timestamp)
-        if large:
-            pass_unread(recorder, "POST", {"input": [{"role": "user"}]}, large=True)
-        else:
-            recorder.begin_session(later=not recorder.rules.repair)
-        return recorder if recorder.session is not None else None
 
     def _fix_request(self, socket: Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage) -> None:
         if socket.repairs is None:
@@ -207,19 +205,16 @@ class WebSockets:
         if socket.fixer is None or not content.strip():
             recorder.store_for_later(as_line(content))
         else:
-            self._pass(socket, socket.fixer.feed(content, last=last), message)
+            made = socket.fixer.feed(content, last=last)
+            if not made:
+                message.drop()  # type: ignore[no-untyped-call]
+            elif made[-1] != content:
+                message.content = made[-1]
+            socket.leaving += made[:-1]
+            if socket.flow.websocket is not None:
+                socket.flow.websocket.messages[-1:-1] = map(_made, made[:-1])
         if last:
             self._end(socket, "complete", None)
-
-    def _pass(self, socket: Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
-        if not made:
-            message.drop()  # type: ignore[no-untyped-call]
-            return
-        if made[-1] != message.content:
-            message.content = made[-1]
-        socket.leaving += made[:-1]
-        if socket.flow.websocket is not None:
-            socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: Socket, end: End, error: str | None) -> None:
         recorder = socket.open.popleft()

@@ -93,19 +93,15 @@ def read_target(name: str, url: str) -> Target:
 def is_loopback(host: str) -> bool:
     """Return True if a host name or address is this machine."""
     bare = host.strip("[]").lower().removesuffix(".")
-    if bare == "localhost" or bare.endswith(".localhost"):
-        return True
-    try:
+    with contextlib.suppress(ValueError):
         return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
+    return f".{bare}".endswith(".localhost")
 
 
 def proxy_in(given: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the proxy that the environment names, as (URL, `user:password` or nothing). Raises AddressError."""
     names = [form for name in ("HTTPS_PROXY", "ALL_PROXY", "HTTP_PROXY") for form in (name, name.lower())]
-    name = next((name for name in names if given.get(name)), None)
-    if name is None:
+    if (name := next(filter(given.get, names), None)) is None:
         return None
     try:
         parts, host, port = split_url(given[name])

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 
 from wirelint.history.ids import is_drawn, key
 from wirelint.history.turns import Size, Turn, session_of, turns_of
-from wirelint.model import Exchange, Link, Request, Text, ToolCall
+from wirelint.model import Exchange, Link, Request, ToolCall
 from wirelint.state import prune
 from wirelint.text.prose import quoted_lines, summary_lines
 from wirelint.text.remembered import sha256
@@ -237,6 +237,8 @@ def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
     return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))
 
 
+_SESSION = "session "
+"""The beginning of the text that names a conversation with a session of its client."""
 _LOOKED_BACK = 8
 """Number of last assistant turns by which a request is looked up."""
 _FOLLOWED = 16
@@ -319,10 +321,10 @@ class Lineage:
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
         how: Literal["turn", "compaction"] = "turn" if summarised is None else "compaction"
         place = Place(None, parent or summarised, how, added, made, edited=edited)
-        session = session_of(request, exchange.request_headers)
-        if session is not None:
-            return place._replace(conversation=_short(f"session {session}"), base=f"session {session}")
-        return self._beside(place, scope) or self._branch(place, request)
+        base = _base(request, exchange.request_headers)
+        if base is not None and base.startswith(_SESSION):
+            return place._replace(conversation=_short(base), base=base)
+        return self._beside(place, scope) or self._branch(place, base)
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
         self.number += 1
@@ -407,8 +409,7 @@ class Lineage:
         answered = [node for node in self._answers.latest(turns[at].mark) if node.scope == scope]
         candidates = list(dict.fromkeys([*called, *answered]))
         if len(candidates) > 1 and at:
-            asked = turns[at - 1].mark
-            near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
+            near = [node for node in candidates if node.asked and node.asked[-1].mark == turns[at - 1].mark]
             candidates = near or candidates[-_FOLLOWED:]
         judged = [(agree(node, turns, at), node) for node in candidates]
         if sum(agreement.whole for agreement, _ in judged) > 1:
@@ -450,11 +451,10 @@ class Lineage:
                 return place.within(one.conversation, thread)._replace(twin=one if same else None)
         return None
 
-    def _branch(self, place: Place, request: Request) -> Place:
+    def _branch(self, place: Place, base: str | None) -> Place:
         """Return the place of an exchange that continues its conversation, or begins another one."""
         parent = place.parent
         if parent is None:
-            base = _opening(request)
             return place._replace(conversation=self._name(base), base=base) if base is not None else place
         thread = self._conversations.get(parent.conversation)
         if parent.conversation is None or thread is None:
@@ -540,19 +540,16 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
     """Return a short name for the conversation that a request begins: the client's session, else the first words."""
-    session = session_of(request, headers)
-    base = f"session {session}" if session is not None else _opening(request)
+    base = _base(request, headers)
     return _short(base) if base is not None else None
 
 
-def _opening(request: Request) -> str | None:
+def _base(request: Request, headers: Mapping[str, str]) -> str | None:
+    if (session := session_of(request, headers)) is not None:
+        return f"{_SESSION}{session}"
     if request.previous is not None:
         return f"response {request.previous}"
-    first = next((message for message in request.messages if message.role == "user"), None)
-    if first is None:
-        return None
-    words = "\n".join(part.text for part in first.parts if isinstance(part, Text))
-    return f"opening {words}"
+    return next((f"opening {message.text}" for message in request.messages if message.role == "user"), None)
 
 
 def _short(text: str) -> str:
