@@ -18,7 +18,8 @@ from wirelint.jsonvalues import MOST_VALUES, decode_json
 from wirelint.model import End, Exchange, Json, Part, Reasoning, Refusal, Reply, Request, Text, Timing, Tool, ToolCall
 from wirelint.rule import Finding, Rule
 from wirelint.settings import Applicable, Kind, Scopes, checks_of
-from wirelint.state.ledger import Ledger, Unnamed
+from wirelint.state.ledger import Ledger
+from wirelint.state.linking import name_of
 from wirelint.text import control_tokens, markup, prose
 from wirelint.text.loops import note_on, plain_from, without_loops
 from wirelint.text.pointers import document_order
@@ -243,20 +244,21 @@ class Session:
     def head(self) -> Exchange:
         """Return the exchange without its reply: the request, and the head of the response once it has arrived."""
         if self._head is None:
-            head = Exchange(
+            request = self.request
+            self._head = Exchange(
                 id=self._id,
                 api=self.api.name,
                 method=self._method,
                 url=self.url,
                 request_headers=self._headers,
-                request=self.request,
+                request=request,
                 status=self._status,
                 response_headers=self.reply_headers,
                 reply=None,
                 end="unknown",
                 timing=Timing(self._started),
+                conversation=name_of(request, self._headers) if request is not None else None,
             )
-            self._head = Unnamed.of(head)
         return self._head
 
     def look(self, now: float, arrivals: Arrivals) -> Exchange:

@@ -41,7 +41,7 @@ from wirelint.lexicon import compile_patterns
 from wirelint.model import Exchange, Json
 from wirelint.prices import tokens_of
 from wirelint.rule import Finding, Rule
-from wirelint.state.ledger import Unnamed
+from wirelint.state.linking import name_of
 from wirelint.text.escaping import counted, printable, shorten
 from wirelint.view.findings import annotations_of, flat, worst, worst_first
 
@@ -248,15 +248,17 @@ def read(recorder: ExchangeRecorder, redactor: Redactor) -> Reading:
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
         if recorder.must_reread or not same:
             return clean, replay(clean)
-        redacted = exchange.but(
+        headers, request = lower(clean.request_headers), exchange.request
+        exchange = exchange.but(
             url=clean.url,
-            request_headers=lower(clean.request_headers),
+            request_headers=headers,
             response_headers=lower(clean.response_headers),
             error=clean.error,
             timing=clean.timing,
             delivered=delivered,
+            # A redacted value may name the session of a client.
+            conversation=name_of(request, headers) if request is not None else None,
         )
-        exchange = Unnamed.of(redacted)  # a redacted value may name the session of a client
     return clean, exchange
 
 

@@ -5,8 +5,6 @@ thinking, with other ids, with arguments in another JSON text. A turn is all con
 other. Its `mark` is the same for every shape: of an assistant, the names of calls and the values of their arguments, or
 its text without white space and thinking; of a user, the text without clients' reminders, and the tool results. System
 messages are left out: they hold the date.
-
-Computing a mark takes time in proportion to the turn. `size` is cheap, and differs between nearly all turns.
 """
 
 from __future__ import annotations
@@ -24,9 +22,6 @@ from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Requ
 from wirelint.text.remembered import remembered, sha256, short
 
 _PHRASES = lexicon.Phrases("turns")
-
-Size = tuple[int, int, int, int]
-"""Calls, characters of their arguments, results, characters of everything else."""
 
 _END = 24
 _BLANKS = b" \t\r\n"
@@ -60,13 +55,6 @@ class Turn:
             part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque))
             for part in self.parts
         )
-
-    @cached_property
-    def size(self) -> Size:
-        calls, results = self.calls, [part for part in self.parts if isinstance(part, ToolResult)]
-        words = [part for part in self.parts if isinstance(part, _WORDS)]
-        arguments = sum([len(call.arguments.text) for call in calls])
-        return len(calls), arguments, len(results), sum([len(part.text) for part in (*words, *results)])
 
     @cached_property
     def mark(self) -> bytes:

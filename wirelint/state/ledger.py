@@ -26,7 +26,7 @@ from wirelint.history.turns import content_of
 from wirelint.model import Exchange, Request, Text
 from wirelint.state import keep, prune
 from wirelint.state.issues import Issues
-from wirelint.state.linking import Lineage, Place, Trunk, name_of
+from wirelint.state.linking import Lineage, Place, Trunk
 from wirelint.state.mcp_ledger import McpLedger
 from wirelint.state.server_state import ServerState, ids_of, state_after
 from wirelint.text.thinking import begins_inside
@@ -286,21 +286,18 @@ def _target(exchange: Exchange) -> tuple[str, str]:
 
 
 class Unnamed(Exchange):
-    """Exchange that is not recorded yet; its conversation is computed on first use."""
+    """Exchange that is not recorded yet; the ledger finds its conversation on first use."""
 
     @classmethod
-    def of(cls, exchange: Exchange, ledger: Ledger | None = None) -> Unnamed:
-        """Return the exchange without a conversation. `ledger` finds it; by default it follows from the request."""
+    def of(cls, exchange: Exchange, ledger: Ledger) -> Unnamed:
+        """Return the exchange without a conversation. It is placed once, whatever becomes of the request in copies."""
         made = object.__new__(cls)
         made.__dict__.update(exchange.__dict__)
-        made.__dict__.pop("conversation", None)
-        if ledger is not None:  # placed once, whatever becomes of the request in copies
-            made.__dict__["_find"] = cache(lambda: ledger.place(exchange).conversation)
+        del made.__dict__["conversation"]
+        made.__dict__["_find"] = cache(lambda: ledger.place(exchange).conversation)
         return made
 
     @cached_property
     def conversation(self) -> str | None:
-        find: Callable[[], str | None] | None = self.__dict__.get("_find")
-        if find is not None:
-            return find()
-        return name_of(self.request, self.request_headers) if self.request is not None else None
+        find: Callable[[], str | None] = self.__dict__["_find"]
+        return find()

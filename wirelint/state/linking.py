@@ -14,9 +14,6 @@ An exchange that continues the end of a conversation belongs to it. One that con
 request and gets another answer, is a branch: a separate conversation, whose trunk is the other one up to that place. A
 request without a history begins a conversation, unless its text holds the summary that an earlier exchange produced.
 
-To save time, turns are compared by size, and only the last two are hashed; more only if sizes differ or several
-candidates agree. Every message is still visited once.
-
 Conversations are forgotten as a whole, the least recently used first, and a trunk after its branches.
 """
 
@@ -30,7 +27,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from wirelint.history.ids import is_drawn, key
-from wirelint.history.turns import Size, Turn, session_of, turns_of
+from wirelint.history.turns import Turn, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, ToolCall
 from wirelint.state import prune
 from wirelint.text.prose import quoted_lines, summary_lines
@@ -42,18 +39,16 @@ COMPARED = 64
 """Most exchanges with equal content that are compared: the latest ones."""
 
 
-@dataclass(slots=True, eq=False)
-class KnownTurn:
-    """A remembered turn. `size` is that of the latest request, since clients change a turn at most once."""
+class KnownTurn(NamedTuple):
+    """A remembered turn."""
 
     mark: bytes
-    size: Size
-    ids: tuple[str, ...] = ()
-    ends: tuple[str, str] = ("", "")
+    ids: tuple[str, ...]
+    ends: tuple[str, str]
 
     @classmethod
     def of(cls, turn: Turn) -> KnownTurn:
-        return cls(turn.mark, turn.size, turn.ids, turn.ends if turn.assistant else ("", ""))
+        return cls(turn.mark, turn.ids, turn.ends if turn.assistant else ("", ""))
 
     def resembles(self, turn: Turn) -> bool:
         """Return True if a turn begins or ends like it."""
@@ -173,18 +168,15 @@ class Agreement(NamedTuple):
 
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
-    """Return the agreement of the path to a node with a history whose turn `at` is the node's answer.
-
-    Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
-    """
+    """Return the agreement of the path to a node with a history whose turn `at` is the node's answer. `exact`: the ids of
+    earlier turns are compared too."""
     same_ids = _has_same_ids(node.answers, turns[at])
     agreed, equal, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
     for known in _path(node):
-        near = exact or here >= at - 1
         if here < 0:
             break
         turn = turns[here]
-        if any((not near and one.size == turn.size) or one.mark == turn.mark for one in known):
+        if any(one.mark == turn.mark for one in known):
             agreed, equal = agreed + 1, equal + (not turn.assistant)
         elif turn.assistant:
             break
@@ -216,20 +208,12 @@ def _has_same_ids(known: Iterable[KnownTurn], turn: Turn) -> bool:
     return any(ids) and any(ids == [key(id_) for id_ in one.ids] for one in known)
 
 
-def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
-    """Record the sizes that the turns have in the form that this client sends."""
-    for known, turn in zip(_path(node), reversed(turns[: at + 1]), strict=False):
-        for one in known:
-            if one.size != turn.size and one.mark == turn.mark:
-                one.size = turn.size
-
-
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
     """Return True if an agreement is no accident: of nearly all turns, of several, of random ids or a long answer."""
     if (agreement.like and agreement.turns > 1) or (agreement.same_ids and any(drawn_ids(turn.calls))):
         return True
-    _, arguments, _, characters = turn.size
-    return agreement.turns > 0 and (arguments + characters >= _TELLING_WORDS or agreement.turns >= 4)
+    characters = len(turn.text) + sum(len(call.arguments.text) for call in turn.calls)
+    return agreement.turns > 0 and (characters >= _TELLING_WORDS or agreement.turns >= 4)
 
 
 def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
@@ -377,7 +361,6 @@ class Lineage:
         for at in reversed(spoken[-_LOOKED_BACK:]):
             found = self._best(turns, at, scope)
             if found is not None:
-                settle(found, turns, at)
                 return self._beyond(found, turns, at + 1, scope)
         return self._beyond(None, turns, 0, scope)
 
