@@ -51,8 +51,7 @@ class BatchAnswers:
 
     def begin(self, request: http.Request, response: http.Response) -> None:
         reply = response.stream
-        kind = response.headers.get("content-type", "")
-        if not kind.startswith("text/event-stream"):
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = False
             return
         if response.headers.get("content-encoding", "identity") != "identity" or not isinstance(reply, HttpReply):
@@ -63,9 +62,9 @@ class BatchAnswers:
         first = [self._first]
 
         def stream(data: bytes) -> Iterable[bytes]:
-            made = reply(data)
-            pieces = [made] if isinstance(made, bytes) else list(made)
-            return [first.pop(), *pieces] if first else pieces
+            made, begun = reply(data), first[:]
+            first.clear()
+            return [*begun, made] if isinstance(made, bytes) else [*begun, *made]
 
         response.stream = stream
 
@@ -77,8 +76,7 @@ class BatchAnswers:
             response.raw_content = recorder.delivered.body
             self.done = True
             return
-        raw = response.raw_content
-        if raw is None or self.done:
+        if response.raw_content is None or self.done:
             return
         try:
             replied = decode_json(body_of(response, recorder.limit) or b"") if is_json(response) else None
@@ -152,7 +150,7 @@ class McpStreams:
         ledger: Ledger,
     ) -> None:
         self._found, self._settle, self._ledger = found, settle, ledger
-        self._due: dict[str, None] = {}
+        self._due: set[str] = set()
         self._sessions: dict[str, _Stream] = {}
         """Open session streams of the older transport; tracked only if there are policies."""
 
@@ -161,14 +159,15 @@ class McpStreams:
         if not (streamed and recorder.session is not None and channel_of(recorder.session.api.name) == "mcp"):
             return
         fields = lower(recorder.response_headers)
-        if "text/event-stream" in fields.get("content-type", "text/event-stream"):
-            recorder.on_data = partial(self._heard, recorder)
-            if blocks and recorder.method == "GET" and fields.get("content-encoding", "identity") == "identity":
-                stream = _Stream(recorder)
-                with recorder.caught("reaching the client", readable=True):
-                    if attach(recorder.flow, stream):
-                        self._sessions = {name: one for name, one in self._sessions.items() if name in self._found}
-                        self._sessions[recorder.flow.id] = stream
+        if "text/event-stream" not in fields.get("content-type", "text/event-stream"):
+            return
+        recorder.on_data = partial(self._heard, recorder)
+        if blocks and recorder.method == "GET" and fields.get("content-encoding", "identity") == "identity":
+            stream = _Stream(recorder)
+            with recorder.caught("reaching the client", readable=True):
+                if attach(recorder.flow, stream):
+                    self._sessions = {name: one for name, one in self._sessions.items() if name in self._found}
+                    self._sessions[recorder.flow.id] = stream
 
     def answer(self, post: Exchange, document: Json) -> bool:
         """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
@@ -186,10 +185,9 @@ class McpStreams:
             self._part(recorder)
         elif recorder.flow.id not in self._due:
             requested = request_ids(recorder.session.request)
-            if not requested or not requested <= response_ids(recorder.session.reply()):
-                return
-            self._due[recorder.flow.id] = None
-            asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, recorder.flow)
+            if requested and requested <= response_ids(recorder.session.reply()):
+                self._due.add(recorder.flow.id)
+                asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, recorder.flow)
 
     def _part(self, recorder: ExchangeRecorder) -> None:
         """Make an exchange of the received part of a stream if a request waits for it."""
@@ -213,7 +211,7 @@ class McpStreams:
 
     def _release(self, flow: http.HTTPFlow) -> None:
         """Finish a `POST` whose stream stays open after its response."""
-        self._due.pop(flow.id, None)
+        self._due.discard(flow.id)
         one = self._found.get(flow.id)
         if one is None:
             return

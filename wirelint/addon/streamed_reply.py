@@ -51,8 +51,7 @@ class Held(Protocol):
 class StreamedReply:
     """One reply in transit. No method raises.
 
-    Without `repair_with` every byte leaves unchanged. Received and sent bytes are compared: up to the first difference
-    the recorder's copy is both, from there on the sent bytes are kept as well.
+    Without `repair_with` every byte leaves unchanged; with it a copy of the sent bytes is kept, up to the limit.
     """
 
     def __init__(self, recorder: ExchangeRecorder) -> None:
@@ -60,9 +59,8 @@ class StreamedReply:
         self._reading = recorder.caught("reading the reply")
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
-        self._unchanged = 0
-        self._other: bytearray | None = None
-        self._settled = False
+        self._sent = bytearray()
+        self._changed = self._settled = False
 
     def repair_with(self, reply_stream: ReplyStream) -> None:
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
@@ -100,12 +98,10 @@ class StreamedReply:
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Account for bytes that leave."""
         reply_stream = self._recorder.reply_stream
-        if self._other is None and reply_stream is not None and reply_stream.changed:
-            self._other = bytearray()
-        if self._other is None:
-            self._unchanged += sum(map(len, out))
-        elif not self._recorder.is_over_limit:
-            self._other += b"".join(out)
+        self._changed = self._changed or (reply_stream is not None and reply_stream.changed)
+        if not self._recorder.is_over_limit:
+            for piece in out:
+                self._sent += piece
         return out
 
     def settle(self, headers: Headers, end: str) -> None:
@@ -121,21 +117,14 @@ class StreamedReply:
         if reply_stream is not None:
             recorder.faults += reply_stream.faults
             recorder.must_reread = recorder.must_reread or bool(reply_stream.faults)
-            if not recorder.is_unread:
-                recorder.notes += reply_stream.notes
-            if reply_stream.changed:
-                recorder.note_fixes(reply_stream.repairs)
+            recorder.notes += reply_stream.notes if not recorder.is_unread else ()
+            recorder.note_fixes(reply_stream.repairs if reply_stream.changed else ())
         received = recorder.raw_body()
-        if self._other is not None:
-            body = received[: self._unchanged] + bytes(self._other) if received is not None else None
-        elif received is not None and self._unchanged < len(received):
-            body = received[: self._unchanged]
-            recorder.notes.append(
-                f"{len(received) - self._unchanged} bytes were held back when {end}; they were not delivered"
-            )
-        else:
-            return
-        recorder.delivered = Sent(headers, body)
+        lacks = len(received) - len(self._sent) if received is not None else 0
+        if self._changed or lacks > 0:
+            recorder.delivered = Sent(headers, bytes(self._sent) if received is not None else None)
+        if not self._changed and lacks > 0:
+            recorder.notes.append(f"{lacks} bytes were held back when {end}; they were not delivered")
 
 
 CUT_OFF = "the compressed reply is cut off"
@@ -219,12 +208,9 @@ class HttpReply(StreamedReply):
         try:
             plain = decoder.feed(data)
         except CodingError as error:
-            self._decoder = None
-            plain = error.plain
-            large = isinstance(error, TooLargeError)
-            note = f"the reply does not match its content-encoding: {error}"
-            if large:
-                note = "the reply decodes to far more than wirelint_max_body allows"
+            self._decoder, plain, large = None, error.plain, isinstance(error, TooLargeError)
+            note = "the reply decodes to far more than wirelint_max_body allows"
+            note = note if large else f"the reply does not match its content-encoding: {error}"
             self._recorder.mark_unread(note, keep_raw=True)
             if undecoded and not plain and not large and is_text(bytes(undecoded)):
                 return bytes(undecoded)

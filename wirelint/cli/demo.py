@@ -20,7 +20,7 @@ from rich.text import Text
 
 from wirelint.cli import guided
 from wirelint.launch.demo.clients import MissingSdkError, Step, drive, import_sdks, load_steps
-from wirelint.launch.demo.comparison import compare
+from wirelint.launch.demo.vendor import compare
 from wirelint.launch.processes import StartError
 from wirelint.mock import serve
 from wirelint.mock.scenario import HEADER

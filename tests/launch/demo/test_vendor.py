@@ -9,8 +9,7 @@ import pytest
 
 from tests.selection import is_complete
 from tests.tables import rows, tables
-from wirelint.launch.demo.comparison import RUNS, FixingWire, Habit, Score, Task, compare, play
-from wirelint.launch.demo.vendor import FAILED, ODDS, Vendor
+from wirelint.launch.demo.vendor import FAILED, ODDS, RUNS, FixingWire, Habit, Score, Task, Vendor, compare, play
 from wirelint.registry import Registry
 
 TABLES = tables(__file__)

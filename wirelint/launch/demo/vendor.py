@@ -1,6 +1,7 @@
-"""A vendor of Kimi K2 with the reported faults: a model, a chat template and a tool-call parser that disagree.
+"""Agents with a faulty vendor of Kimi K2, without and with wirelint in between: how many tool calls succeed.
 
-Theory of operation. There is no fixed rate of broken replies. The model writes its native tokens; the result depends on the
+Theory of operation. The vendor has the reported faults: a model, a chat template and a tool-call parser that disagree.
+There is no fixed rate of broken replies. The model writes its native tokens; the result depends on the
 request, as in the report: after ids that a client stripped the model announces a call instead of making it; ids of
 another system (`search:2`) are imitated, and the parser, which splits at the dot, drops those calls or leaves them
 in the text; a tool in the history is called although it is not declared; a prompt without the generation header gives a
@@ -13,19 +14,31 @@ errors, most of them undeclared tools); moonshotai/Kimi-K2-Instruct, docs/tool_c
 
 from __future__ import annotations
 
+import json
 import random
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+import jsonschema_rs
 import orjson
 
 from wirelint.apis.openai_chat import API
-from wirelint.launch.demo.clients import TABLE
+from wirelint.capture.record import Record, Sent
+from wirelint.capture.replay import begin, delivered_reply, finish, respond
+from wirelint.engine import Engine
+from wirelint.fix import FixPolicy
+from wirelint.launch.demo.clients import TABLE, Json, read_chat
 from wirelint.mock.answer import json_answer, stream_answer
 from wirelint.mock.apis import OPENAI, Turn
 from wirelint.mock.plan import Call, Options, Reply, dump_json
-from wirelint.model import Json, Request, Text, ToolResult
+from wirelint.model import Request, Text, ToolResult
+from wirelint.registry import Registry
+from wirelint.rewrite import rewrite_reply
+from wirelint.rewrite.request import mend_request
+from wirelint.rule import Rule
 
 MODEL = "moonshotai/Kimi-K2-Instruct-0905"
 ODDS: Mapping[str, float] = TABLE["odds"]
@@ -111,7 +124,7 @@ def _reply(turn: _Turn) -> Reply:
 
 def _call(turn: _Turn, item: str) -> Call:
     name = "search_notes"
-    arguments: dict[str, Json] = {"query": item, "limit": 5}
+    arguments: Json = {"query": item, "limit": 5}
     if turn.strange and turn.chance("strays"):
         name, arguments = turn.strange[-1], {"prompt": item}
     elif turn.chance("misspells"):
@@ -133,3 +146,155 @@ def _parse(turn: _Turn, call: Call) -> Reply:
         return Reply(text="" if turn.chance("swallows") else _native(call))
     reply = Reply(calls=(call,), finish="tool_calls")
     return replace(reply, finish="stop") if turn.chance("misreports") else reply
+
+
+# An agent like common clients of tool-calling APIs.
+#
+# It takes calls from the API's own fields, looks at the finish reason, runs calls that are declared and fit the schema,
+# returns an error for other calls, and stops at a reply without calls. Markup in the text is not a call to it.
+
+Wire = Callable[[bytes], tuple[str, bytes]]
+"""Sends a request body; returns content type and body of the reply."""
+
+Habit = Literal["plain", "imported", "strips ids", "prints parts"]
+_TABLE = TABLE["agents"]
+_TOOL = _TABLE["tool"]
+_VALID = jsonschema_rs.validator_for(_TOOL["parameters"])
+_EXTRA = 3
+"""Turns that an agent allows beyond one per item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a search per item. `habit` is how its client changes the history that it sends."""
+
+    items: tuple[str, ...]
+    habit: Habit
+    stream: bool
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts of calls in runs, of finish reasons, and of fixes by rule (`repairs`). `refused`: the client cannot run it."""
+
+    runs: int = 0
+    needed: int = 0
+    succeeded: int = 0
+    refused: int = 0
+    replies: int = 0
+    finishes: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share(self) -> float:
+        return self.succeeded / self.needed if self.needed else 0.0
+
+
+def _run(task: Task, wire: Wire, score: Score) -> None:
+    question = f"Search my notes, one search each: {', '.join(f'“{item}”' for item in task.items)}."
+    messages = [*(_TABLE["imported"] if task.habit == "imported" else ()), {"role": "user", "content": question}]
+    score.runs += 1
+    score.needed += len(task.items)
+    for _ in range(len(task.items) + _EXTRA):
+        tools = [{"type": "function", "function": _TOOL}]
+        body = {"model": MODEL, "messages": messages, "tools": tools, "stream": task.stream}
+        if task.stream:
+            body["stream_options"] = {"include_usage": True}
+        kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
+        lines = [line.removeprefix("data: ") for line in reply.decode().splitlines() if line.startswith("data: {")]
+        documents = lines if kind.startswith("text/event-stream") else [reply]
+        text, calls, finish = read_chat(map(json.loads, documents))
+        score.replies += 1
+        score.finishes[finish] += 1
+        if finish != "tool_calls" or not calls:
+            break
+        messages.append(_keep(text, calls, task.habit))
+        for call, kept in zip(calls, messages[-1]["tool_calls"], strict=True):
+            result = _result_of(call)
+            succeeded = not result.startswith(FAILED)
+            score.succeeded += succeeded
+            score.refused += not succeeded
+            messages.append({"role": "tool", "tool_call_id": kept["id"], "content": result})
+
+
+def _keep(content: str, calls: list[Json], habit: Habit) -> Json:
+    if habit == "strips ids":
+        calls = [{**call, "id": "".join(filter(str.isalnum, call["id"]))} for call in calls]
+    if habit == "prints parts":
+        content = str([{"type": "text", "text": content}])
+    return {"role": "assistant", "content": content, "tool_calls": calls}
+
+
+def _result_of(call: Json) -> str:
+    function = call["function"]
+    if function["name"] != "search_notes":
+        return f"{FAILED}there is no tool {function['name']}"
+    try:
+        arguments = json.loads(function["arguments"])
+    except json.JSONDecodeError:
+        return f"{FAILED}the arguments are not JSON"
+    if not _VALID.is_valid(arguments):
+        return f"{FAILED}the arguments do not fit"
+    return f"2 notes on {arguments['query']}"
+
+
+RUNS = 325
+CALLS_EACH = 4
+_URL = "http://vendor.test/v1/chat/completions"
+_JSON = (("content-type", "application/json"),)
+
+
+def tasks(runs: int = RUNS, seed: int = 0) -> list[Task]:
+    """Return the tasks; each has other items, and about half of them stream."""
+    habits = [habit for habit, many in _TABLE["habits"] for _ in range(many)]
+    made = []
+    for number in range(runs):
+        chance = random.Random(f"{seed}/{number}")
+        items = tuple(
+            f"{word}, {number + 1}.{at}" for at, word in enumerate(chance.sample(_TABLE["words"], CALLS_EACH))
+        )
+        made.append(Task(items, habits[number % len(habits)], stream=chance.random() < 0.5))
+    return made
+
+
+def play(made: Iterable[Task], wire: Wire, score: Score | None = None) -> Score:
+    score = score or Score()
+    for task in made:
+        _run(task, wire, score)
+    return score
+
+
+class FixingWire:
+    """A wire with the fixes of the proxy, without a process."""
+
+    def __init__(self, wire: Wire, rules: Sequence[Rule], permit: FixPolicy, score: Score) -> None:
+        self._wire, self._rules, self._permit, self._score = wire, rules, permit, score
+        self._engine = Engine(rules)
+        self._number = 0
+
+    def __call__(self, body: bytes) -> tuple[str, bytes]:
+        self._number += 1
+        record = Record(id=str(self._number), method="POST", url=_URL, request_headers=_JSON, request_body=body)
+        session = begin(record)
+        if session is None:
+            return self._wire(body)
+        ledger = self._engine.ledger
+        fixed = mend_request(session.head(), body, self._rules, ledger, self._permit)
+        kind, reply = self._wire(fixed.body)
+        headers = (("content-type", kind),)
+        record = replace(record, status=200, response_headers=headers, response_body=reply, end="complete")
+        respond(session, record)
+        rewritten = rewrite_reply(session, reply, self._rules, ledger, self._permit)
+        if rewritten.body is not reply:
+            record = replace(record, delivered=Sent(headers, rewritten.body))
+        self._engine.check(finish(session, record, delivered_reply(record)))
+        self._score.repairs.update(repair.name for repair in (*fixed.repairs, *rewritten.repairs))
+        return kind, rewritten.body
+
+
+def compare(runs: int = RUNS, seed: int = 0) -> tuple[Score, Score]:
+    """Run the tasks twice with the same vendor: without wirelint, and with all fixes. Return both scores."""
+    registry = Registry.load()
+    made, vendor, fixed = tasks(runs, seed), Vendor(seed), Score()
+    wire = FixingWire(vendor.answer, registry.rules, registry.permit("unsafe"), fixed)
+    return play(made, vendor.answer), play(made, wire, fixed)
