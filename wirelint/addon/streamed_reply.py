@@ -113,16 +113,17 @@ class StreamedReply:
         if self._settled or not self.is_repaired:
             return
         self._settled = True
-        reply_stream, recorder.reply_stream = recorder.reply_stream, None  # mitmproxy may keep the flow for long
+        sent, self._sent = bytes(self._sent), bytearray()  # mitmproxy may keep the flow for long
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None
         if reply_stream is not None:
             recorder.faults += reply_stream.faults
             recorder.must_reread = recorder.must_reread or bool(reply_stream.faults)
             recorder.notes += reply_stream.notes if not recorder.is_unread else ()
             recorder.note_fixes(reply_stream.repairs if reply_stream.changed else ())
         received = recorder.raw_body()
-        lacks = len(received) - len(self._sent) if received is not None else 0
+        lacks = len(received) - len(sent) if received is not None else 0
         if self._changed or lacks > 0:
-            recorder.delivered = Sent(headers, bytes(self._sent) if received is not None else None)
+            recorder.delivered = Sent(headers, sent if received is not None else None)
         if not self._changed and lacks > 0:
             recorder.notes.append(f"{lacks} bytes were held back when {end}; they were not delivered")
 

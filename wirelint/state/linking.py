@@ -167,9 +167,8 @@ class Agreement(NamedTuple):
     same_ids: bool
 
 
-def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
-    """Return the agreement of the path to a node with a history whose turn `at` is the node's answer. `exact`: the ids of
-    earlier turns are compared too."""
+def agree(node: Node, turns: Sequence[Turn], at: int) -> Agreement:
+    """Return the agreement of the path to a node with a history whose turn `at` is the node's answer."""
     same_ids = _has_same_ids(node.answers, turns[at])
     agreed, equal, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
     for known in _path(node):
@@ -182,7 +181,7 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
             break
         else:
             missed += 1
-        ids += exact and here < at and _has_same_ids(known, turn)
+        ids += here < at and _has_same_ids(known, turn)
         here -= 1
     else:
         root = node
@@ -395,8 +394,6 @@ class Lineage:
             near = [node for node in candidates if node.asked and node.asked[-1].mark == turns[at - 1].mark]
             candidates = near or candidates[-_FOLLOWED:]
         judged = [(agree(node, turns, at), node) for node in candidates]
-        if sum(agreement.whole for agreement, _ in judged) > 1:
-            judged = [(agree(node, turns, at, exact=True), node) for node in candidates]
         agreement, best = max(judged, key=lambda each: each[0], default=(None, None))
         if agreement is None or best is None:
             return None
