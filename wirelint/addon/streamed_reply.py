@@ -57,8 +57,10 @@ class StreamedReply:
     def __init__(self, recorder: ExchangeRecorder) -> None:
         self._recorder = recorder
         self._reading = recorder.caught("reading the reply")
+        self._asking_when = recorder.caught("repairing the reply", readable=True)
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
+        self._pending: list[bytes] = []  # bytes to leave with the next ones
         self._sent = bytearray()
         self._changed = self._settled = False
 
@@ -66,26 +68,33 @@ class StreamedReply:
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
 
     def due(self) -> float | None:
+        if self._pending:
+            return 0.0
         reply_stream = self._recorder.reply_stream
         if reply_stream is None or reply_stream.holding is None:
             return None
-        left = reply_stream.due(self._recorder.now())
+        left = None  # after a failure the text leaves with the next bytes
+        with self._asking_when:
+            left = reply_stream.due(self._recorder.now())
         return left / 1000 if left is not None else None
 
     def release(self) -> list[bytes]:
-        reply_stream = self._recorder.reply_stream
-        return self._note(reply_stream.tick(self._recorder.now())) if reply_stream is not None else []
+        return self._release(lambda reply_stream: reply_stream.tick(self._recorder.now()))
 
     def flush(self) -> list[bytes]:
-        reply_stream = self._recorder.reply_stream
-        return self._note(reply_stream.flush()) if reply_stream is not None else []
+        return self._release(lambda reply_stream: reply_stream.flush())
 
-    def _end(self) -> list[bytes]:
+    def _release(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
         reply_stream = self._recorder.reply_stream
-        return self._note(reply_stream.end()) if reply_stream is not None else []
+        if self._settled:
+            return []
+        try:
+            return self._note(ask(reply_stream) if reply_stream is not None else [])
+        except Exception as error:  # fail open
+            return self._give_up(b"", error)
 
     def _feed(self, data: bytes) -> list[bytes]:
-        """Return the bytes for the client after `data` arrived."""
+        """Return the bytes for the client after `data` arrived. Raises the errors of the fix."""
         recorder, reply_stream = self._recorder, self._recorder.reply_stream
         with self._reading:
             recorder.store(data)
@@ -96,13 +105,28 @@ class StreamedReply:
         return self._note(out)
 
     def _note(self, out: list[bytes]) -> list[bytes]:
-        """Account for bytes that leave."""
+        """Add pending bytes to the output and account for all of it."""
+        if self._pending:
+            out, self._pending = [*self._pending, *out], []
         reply_stream = self._recorder.reply_stream
         self._changed = self._changed or (reply_stream is not None and reply_stream.changed)
         if not self._recorder.is_over_limit:
             for piece in out:
                 self._sent += piece
         return out
+
+    def _give_up(self, data: bytes, error: Exception) -> list[bytes]:
+        """Fail open: return held and received bytes unchanged and stop fixing."""
+        recorder = self._recorder
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None
+        received = recorder.raw_body() if recorder.is_readable and not self._changed else None
+        recorder.fail("repairing the reply", error)
+        if received is not None:
+            self._pending = [received[len(self._sent) :]] if len(received) > len(self._sent) else []
+        else:
+            held = reply_stream.flush() if reply_stream is not None else ()
+            self._pending = [*self._pending, *held, *([data] if data else [])]
+        return self._note([])
 
     def settle(self, headers: Headers, end: str) -> None:
         """Write the results of the repair into the recorder, once, at the end of the exchange.
@@ -182,14 +206,16 @@ class HttpReply(StreamedReply):
             out = self._feed(data)
             # Each item costs mitmproxy a chunk of its own, some 60 microseconds.
             return [b"".join(out)] if len(out) > 1 else out
-        except Exception as error:  # fail open: raising here would hang the client
-            held, self._recorder.reply_stream = self.flush(), None
-            self._recorder.fail("repairing the reply", error)
-            return [*held, *self._note([data])] if data else held
+        except Exception as error:  # fail open
+            try:
+                return self._give_up(data, error)
+            except Exception:  # fail open: raising here would hang the client
+                return [data] if data else []
 
     def _record(self, data: bytes) -> None:
         with self._reading:
             self._recorder.store_for_later(data)
+        with self._reading:
             if self._recorder.on_data is not None:
                 self._recorder.on_data()
 
@@ -199,7 +225,7 @@ class HttpReply(StreamedReply):
         if self._broken and self._flow.killable:
             # The delivered part is no complete reply: without `kill` the client would accept it as one.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
-        return self._end() if self._ends and not self._broken else self.flush()
+        return self._release(lambda stream: stream.end()) if self._ends and not self._broken else self.flush()
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Return decoded bytes; all bytes unchanged if the body turns out to be uncoded text."""

@@ -51,8 +51,11 @@ class SocketReply(StreamedReply):
             if len(self._originals) >= _MOST_ORIGINALS:
                 self._originals.clear()  # they were changed
             self._originals[line] = content
-        out = self._feed(line)
-        return self._messages(out + self._end() if last else out)
+        try:
+            out = self._feed(line)
+        except Exception as error:  # fail open
+            out = self._give_up(line, error)
+        return self._messages(out + self._release(lambda stream: stream.end()) if last else out)
 
     def release(self) -> list[bytes]:
         return self._messages(super().release())
