@@ -48,21 +48,31 @@ class Held(Protocol):
         """Return all held bytes, because no more input will arrive."""
 
 
+class HeldMessages(Held, Protocol):
+    """WebSocket messages held back from a client."""
+
+    def take_ready(self) -> Iterable[bytes]:
+        """Return the messages to send before the current one."""
+
+
 class StreamedReply:
     """One reply in transit. No method raises.
 
-    Without `repair_with` every byte leaves unchanged; with it a copy of the sent bytes is kept, up to the limit.
+    Without `repair_with` every byte leaves unchanged. Received and sent bytes are compared: up to the first difference
+    the recorder's copy is both, from there on the sent bytes are kept as well.
     """
 
     def __init__(self, recorder: ExchangeRecorder) -> None:
         self._recorder = recorder
         self._reading = recorder.caught("reading the reply")
+        self._repairing = recorder.caught("repairing the reply")
         self._asking_when = recorder.caught("repairing the reply", readable=True)
         self.is_repaired = False
         """True from `repair_with` on, also after the repair has given up."""
         self._pending: list[bytes] = []  # bytes to leave with the next ones
-        self._sent = bytearray()
-        self._changed = self._settled = False
+        self._unchanged = 0
+        self._other: bytearray | None = None
+        self._settled = False
 
     def repair_with(self, reply_stream: ReplyStream) -> None:
         self._recorder.reply_stream, self.is_repaired = reply_stream, True
@@ -102,27 +112,33 @@ class StreamedReply:
             return self._note([data])
         out = reply_stream.feed(data, (recorder.clock() - recorder.clock_start) * 1000)
         recorder.check_text_limit()
+        if len(out) == 1 and out[0] is data and not (self._pending or reply_stream.changed) and self._other is None:
+            self._unchanged += len(data)
+            return out
         return self._note(out)
 
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Add pending bytes to the output and account for all of it."""
         if self._pending:
             out, self._pending = [*self._pending, *out], []
-        reply_stream = self._recorder.reply_stream
-        self._changed = self._changed or (reply_stream is not None and reply_stream.changed)
-        if not self._recorder.is_over_limit:
-            for piece in out:
-                self._sent += piece
+        with self._repairing:
+            reply_stream = self._recorder.reply_stream
+            if self._other is None and reply_stream is not None and reply_stream.changed:
+                self._other = bytearray()
+            if self._other is None:
+                self._unchanged += sum(map(len, out))
+            elif not self._recorder.is_over_limit:
+                self._other += b"".join(out)
         return out
 
     def _give_up(self, data: bytes, error: Exception) -> list[bytes]:
         """Fail open: return held and received bytes unchanged and stop fixing."""
         recorder = self._recorder
         reply_stream, recorder.reply_stream = recorder.reply_stream, None
-        received = recorder.raw_body() if recorder.is_readable and not self._changed else None
+        received = recorder.raw_body() if recorder.is_readable and self._other is None else None
         recorder.fail("repairing the reply", error)
         if received is not None:
-            self._pending = [received[len(self._sent) :]] if len(received) > len(self._sent) else []
+            self._pending = [received[self._unchanged :]] if len(received) > self._unchanged else []
         else:
             held = reply_stream.flush() if reply_stream is not None else ()
             self._pending = [*self._pending, *held, *([data] if data else [])]
@@ -137,19 +153,25 @@ class StreamedReply:
         if self._settled or not self.is_repaired:
             return
         self._settled = True
-        sent, self._sent = bytes(self._sent), bytearray()  # mitmproxy may keep the flow for long
-        reply_stream, recorder.reply_stream = recorder.reply_stream, None
+        reply_stream, recorder.reply_stream = recorder.reply_stream, None  # mitmproxy may keep the flow for long
         if reply_stream is not None:
             recorder.faults += reply_stream.faults
             recorder.must_reread = recorder.must_reread or bool(reply_stream.faults)
-            recorder.notes += reply_stream.notes if not recorder.is_unread else ()
-            recorder.note_fixes(reply_stream.repairs if reply_stream.changed else ())
+            if not recorder.is_unread:
+                recorder.notes += reply_stream.notes
+            if reply_stream.changed:
+                recorder.note_fixes(reply_stream.repairs)
         received = recorder.raw_body()
-        lacks = len(received) - len(sent) if received is not None else 0
-        if self._changed or lacks > 0:
-            recorder.delivered = Sent(headers, sent if received is not None else None)
-        if not self._changed and lacks > 0:
-            recorder.notes.append(f"{lacks} bytes were held back when {end}; they were not delivered")
+        if self._other is not None:
+            body = received[: self._unchanged] + bytes(self._other) if received is not None else None
+        elif received is not None and self._unchanged < len(received):
+            body = received[: self._unchanged]
+            recorder.notes.append(
+                f"{len(received) - self._unchanged} bytes were held back when {end}; they were not delivered"
+            )
+        else:
+            return
+        recorder.delivered = Sent(headers, body)
 
 
 CUT_OFF = "the compressed reply is cut off"
@@ -225,7 +247,14 @@ class HttpReply(StreamedReply):
         if self._broken and self._flow.killable:
             # The delivered part is no complete reply: without `kill` the client would accept it as one.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
-        return self._release(lambda stream: stream.end()) if self._ends and not self._broken else self.flush()
+        if self._settled:
+            return []
+        reply_stream = self._recorder.reply_stream
+        if reply_stream is None:
+            return self._note([])
+        if self._ends and not self._broken:
+            return self._note(reply_stream.end())
+        return self._note(reply_stream.flush())
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Return decoded bytes; all bytes unchanged if the body turns out to be uncoded text."""
@@ -235,9 +264,12 @@ class HttpReply(StreamedReply):
         try:
             plain = decoder.feed(data)
         except CodingError as error:
-            self._decoder, plain, large = None, error.plain, isinstance(error, TooLargeError)
-            note = "the reply decodes to far more than wirelint_max_body allows"
-            note = note if large else f"the reply does not match its content-encoding: {error}"
+            self._decoder = None
+            plain = error.plain
+            large = isinstance(error, TooLargeError)
+            note = f"the reply does not match its content-encoding: {error}"
+            if large:
+                note = "the reply decodes to far more than wirelint_max_body allows"
             self._recorder.mark_unread(note, keep_raw=True)
             if undecoded and not plain and not large and is_text(bytes(undecoded)):
                 return bytes(undecoded)
