@@ -140,10 +140,7 @@ def reported_beside_lookups(
             if one is not None:
                 return act, one
     for sentence in prose.sentences:
-        main = _SUBORDINATE.split(sentence.masked, maxsplit=1)[0]
-        if sentence.question or len(sentence.masked) > LONGEST_ORDER or _PHRASES["negates"].search(main):
-            continue
-        if not is_about_this_case(sentence):
+        if sentence.question or len(sentence.masked) > LONGEST_ORDER or not is_about_this_case(sentence):
             continue
         told = particulars(prose.text[sentence.start : sentence.end])
         by_me = _PHRASES["i_did"].search(sentence.masked) or _PHRASES["done_by_me"].search(sentence.masked)
@@ -152,7 +149,15 @@ def reported_beside_lookups(
             done = _finished(sentence.masked)  # "Het ticket is aangemaakt"
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
-        if sentence.masked.rstrip("* ").endswith((":", "：")):
+        main = _SUBORDINATE.split(sentence.masked, maxsplit=1)[0]
+        main = main[
+            : _COMMA.search(f"{main},", done.end()).start()
+        ]  # "J'ai prolongé tout, vous n'avez plus rien à faire"
+        if _PHRASES["negates"].search(main):
+            continue
+        # "turn it off": "I turned it off"
+        ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(_roots(words))
+        if sentence.masked.rstrip("* ").endswith((":", "：")) and (not ordered or _PHRASES["writes"].search(words)):
             continue  # the product follows
         named = (
             one
@@ -160,8 +165,6 @@ def reported_beside_lookups(
             if _names_act(one, done[0], told, told & given)
             or (by_me and is_named_apart(one, used, sentence.masked, least=2))
         )
-        # "turn it off": "I turned it off"
-        ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(_roots(words))
         one = idle[0] if len(told & given) > 1 or ordered else next(named, None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
@@ -180,6 +183,7 @@ def _only_asks(words: str) -> bool:
     return words.rstrip().endswith(("?", "？")) and not is_polite(words)
 
 
+_COMMA = re.compile(r",(?!\d)")
 _SUBORDINATE = re.compile(r",? (?:that|dass|que|che|dat|że|att) ")
 """The beginning of what was said or written: "I have told her that he cannot come"."""
 
