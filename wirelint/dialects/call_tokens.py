@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.json_blocks import Arguments, Keys, calls_of, read_arguments, read_calls, read_enclosed
-from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading, Tier
+from wirelint.dialects.json_blocks import Keys, calls_of, read_arguments, read_calls, read_enclosed
+from wirelint.dialects.reader import Arguments, Calls, Match, NativeCall, Reader, Reading, Tier
 from wirelint.dialects.tables import tables
 from wirelint.model import Json
 
@@ -139,7 +139,7 @@ def read_plamo(reader: Reader, position: int) -> Reading:
 def read_qwen_agent(reader: Reader, position: int) -> Reading:
     run = Calls(position)
     at = position
-    if at < reader.dead.get("qwen_agent_flower", 0):
+    if at < reader.dead["qwen_agent_flower"]:
         return None
     while function := reader.match(_QWEN_AGENT.last_function if reader.over else _QWEN_AGENT.function, at):
         value: Json = None
@@ -231,7 +231,7 @@ def read_kimi(reader: Reader, position: int) -> Reading:
         if _kind(token) in ("begin", "end") and _is_foreign(reader, token):
             return None
         section = _Section(token.end(), start=token.start(), barred="|" in token[0])
-        if not section.barred and token.start() < reader.dead.get("kimi_k2", 0):
+        if not section.barred and token.start() < reader.dead["kimi_k2"]:
             return None
         section.end = token.start()
         while here := reader.follow(_K2.token, section.end):
@@ -273,11 +273,10 @@ def _is_foreign(reader: Reader, token: Match) -> bool:
 
 
 def _finish(reader: Reader, section: _Section) -> Reading:
-    tier: Tier = "sentinel" if section.barred else "generic"
-    if tier == "generic" and not any(call.complete or call.name in reader.tools for call in section.calls):
-        reader.dead["kimi_k2"] = max(section.end, reader.dead.get("kimi_k2", 0))
-        return None
-    return reader.block("kimi_k2", section.start, section.end, section.calls, tier)
+    if section.barred:
+        return reader.block("kimi_k2", section.start, section.end, section.calls)
+    sure = any(call.complete for call in section.calls)
+    return reader.generic_block("kimi_k2", section.start, section.end, section.calls, sure=sure)
 
 
 def _read_call(reader: Reader, section: _Section, *, only_with_header: bool = False) -> None:
@@ -546,14 +545,11 @@ def _read_harmony_json(reader: Reader, at: int) -> Arguments:
         value = jsontext.whole_value(decoded.value) if isinstance(decoded.value, str) else decoded.value
         is_text = isinstance(decoded.value, str) and not isinstance(value, dict)
         return Arguments(None if is_text else value, decoded.end, complete=True)
-    stop = reader.next(at, _HARMONY.stop)
-    dead = stop is None and at < reader.dead.get("harmony", 0)
-    if stop is None:
+    if reader.next(at, _HARMONY.stop) is None:
+        if at < reader.dead["harmony"]:
+            return Arguments(None, reader.size, complete=False)
         reader.dead["harmony"] = reader.size
-    repaired = None if dead else reader.rescue(at, stop)
-    if repaired is None:
-        return Arguments(None, reader.stop(stop), complete=False)
-    return Arguments(repaired.value, repaired.end, complete=True)
+    return reader.rescue(at, _HARMONY.stop)
 
 
 def read_functions_leak(reader: Reader, position: int) -> Reading:
@@ -644,12 +640,11 @@ def _read_payload_json(reader: Reader, at: int) -> Arguments | None:
     decoded = reader.json(at)
     if not decoded.failed:
         return Arguments(decoded.value, decoded.end, complete=True)
-    if at < reader.dead.get("openai_functions_leak", 0):
+    if at < reader.dead["openai_functions_leak"]:
         return None
     reader.dead["openai_functions_leak"] = reader.size
-    if repaired := reader.rescue(at, None):
-        return Arguments(repaired.value, repaired.end, complete=True)
-    return Arguments(None, reader.size, complete=False) if decoded.end >= reader.size else None
+    read = reader.rescue(at)
+    return read if read.complete or decoded.end >= reader.size else None
 
 
 def _opens_line(reader: Reader, position: int) -> bool:

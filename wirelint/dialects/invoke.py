@@ -124,7 +124,7 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         return None
     tags = grammar.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only if it is closed; a stretch that was read in vain is not read again.
-    if not known and (reader.next(at, tags.call_end) is None or opener.start() < reader.dead.get(tags, 0)):
+    if not known and (reader.next(at, tags.call_end) is None or opener.start() < reader.dead[tags]):
         return None
     body = read_body(reader, opener.end(), tags, tool)
     if not known and not body.closed:

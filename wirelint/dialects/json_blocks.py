@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from wirelint.dialects import declared, jsontext
-from wirelint.dialects.jsontext import Decoded
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
+from wirelint.dialects.reader import Arguments, Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import ARGUMENT_KEYS, NAME_KEYS, Table, tables
 from wirelint.model import Json, Tool
 
@@ -79,14 +78,6 @@ class JsonCalls(Calls):
         self.end = end
 
 
-class Arguments(NamedTuple):
-    """The arguments of one call; `value` is None if it is unreadable."""
-
-    value: Json
-    end: int
-    complete: bool
-
-
 def read_arguments(
     reader: Reader, position: int, stop: Pattern, *, starts: str = '{"', to_stop: bool = False
 ) -> Arguments:
@@ -108,16 +99,7 @@ def read_arguments(
     stopped = reader.next(position, stop)
     if stopped is not None and stopped.start() == position:
         return Arguments({}, position, complete=True)
-    repaired = reader.rescue(position, stopped)
-    if repaired is None:
-        return Arguments(None, reader.stop(stopped), complete=False)
-    return Arguments(repaired.value, stopped.start() if to_stop and stopped else repaired.end, complete=True)
-
-
-def decode_or_repair(reader: Reader, position: int) -> Decoded | None:
-    """Read the JSON value at a position, damaged or not, up to the end of the text; None if it is not whole."""
-    decoded = reader.json(position)
-    return reader.rescue(position, None) if decoded.failed else decoded
+    return reader.rescue(position, stop, to_stop=to_stop)
 
 
 def calls_of(reader: Reader, value: Json, keys: Keys = KEYS) -> tuple[list[NativeCall], bool]:
@@ -363,9 +345,10 @@ def read_array(reader: Reader, start: int, position: int, grammar: Grammar) -> R
         return reader.block("", start, found.end)
     if grammar.closed_only and not (found.closed or cut):
         return None
+    if grammar.tier == "sentinel":
+        return reader.block(grammar.dialect, start, found.end, calls)
     whole = found.closed and found.canonical and all(call.complete for call in calls)
-    counts = grammar.tier != "generic" or whole or reader.declares_any(calls)
-    return reader.block(grammar.dialect, start, found.end, calls, grammar.tier) if counts else None
+    return reader.generic_block(grammar.dialect, start, found.end, calls, sure=whole)
 
 
 def _close(reader: Reader, found: JsonCalls, grammar: Grammar, *, fenced: bool) -> bool:
@@ -427,7 +410,7 @@ def read_granite(reader: Reader, position: int) -> Reading:
     if opener is None:
         reading = read(reader, position, _GRANITE_TOKEN) or read(reader, position, _GRANITE_TAG)
         # A block with a closer, which Granite's own grammar lacks, is another family's.
-        if reading is not None and not all(call.complete for call in reading.calls):
+        if reading is not None and reading.calls and not reading.complete:
             return reading if reader.next(reading.start, _GRANITE.any_closer) is None else None
         return reading if reading and reader.match(_GRANITE.closer, reading.end) is None else None
     found = read_quoted(reader, opener.end())
@@ -440,11 +423,9 @@ def read_granite(reader: Reader, position: int) -> Reading:
     closer = reader.match(_GRANITE.closer, found.end)
     if closer is not None and opener["joint"]:
         return None
-    whole = found.canonical and all(call.complete for call in found.calls)
-    if not (reader.declares_any(found.calls) or whole):
-        return None
     dialect = "granite_20b_fc" if opener["joint"] else "glaive_functioncall"
-    return reader.block(dialect, opener.start(), closer.end() if closer else found.end, found.calls, "generic")
+    end = closer.end() if closer else found.end
+    return reader.generic_block(dialect, position, end, found.calls, sure=found.canonical and found.complete)
 
 
 _OTHERS = ("function_call", "function_calls")
@@ -505,7 +486,7 @@ def _close_tag(reader: Reader, found: JsonCalls, opener: Match, *, weak: bool) -
 def _read_orphan(reader: Reader, position: int) -> Reading:
     """Read an object whose `<tool_call>` was lost: nothing but its closer distinguishes it from a JSON answer."""
     start = reader.space(position)
-    if reader.char(start) != "{" or start < reader.dead.get("hermes_json", 0):
+    if reader.char(start) != "{" or start < reader.dead["hermes_json"]:
         return None
     decoded = reader.json(start)
     reader.dead["hermes_json"] = decoded.end
@@ -521,11 +502,10 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
         found = read_enclosed(reader, opener.end(), _TOOL_CALLS.closer, (_TOOL_CALLS.opener,))
         if found is None:
             return None
-        whole = found.closed and all(call.complete for call in found.calls)
-        if not (reader.declares_any(found.calls) or whole or reader.stand_ins(found.calls)):
-            return None
         end = found.end if found.closed or not reader.over else reader.past(found.end, _TOOL_CALLS.cut_closer)
-        return reader.block("tool_calls_array" if found.array else "minimax_m1", position, end, found.calls, "generic")
+        dialect = "tool_calls_array" if found.array else "minimax_m1"
+        sure = (found.closed and found.complete) or reader.stand_ins(found.calls)
+        return reader.generic_block(dialect, position, end, found.calls, sure=sure)
     wrapper = reader.match(_TOOL_CALLS.wrapper, position)
     run, closed = Calls(wrapper.end() if wrapper is not None else position), wrapper is not None
     while closed and (inner := reader.follow(_TOOL_CALLS.inner, run.end)):  # objects in separate tags
@@ -535,9 +515,8 @@ def read_tool_calls(reader: Reader, position: int) -> Reading:
         close(reader, found, _TOOL_CALLS.inner_closer)
         run.calls += found.calls
         run.end, closed = found.end, found.closed
-    if not reader.declares_any(run.calls):
-        return None
-    return reader.block("tool_calls_array", position, reader.past(run.end, _TOOL_CALLS.closer), run.calls, "generic")
+    end = reader.past(run.end, _TOOL_CALLS.closer)
+    return reader.generic_block("tool_calls_array", position, end, run.calls, sure=False)
 
 
 # What may follow the tokens if they call: a sentence about them continues in another way.
@@ -545,35 +524,23 @@ _BEGINNINGS = ("", "\n", "\r", "{", "[", "`")
 
 
 def read_gigachat(reader: Reader, position: int) -> Reading:
-    if marker := reader.match(_GIGACHAT.function_call, position):
-        return _read_after_tokens(reader, position, marker)
     header = reader.match(_GIGACHAT.header, position)
-    if header is not None and (header["sep"] or header["role"]):
-        return _read_after_tokens(reader, position, header)
-    line = reader.match(_GIGACHAT.line, position) if reader.tools else None
-    return _read_line(reader, line) if line is not None else None
-
-
-def _read_after_tokens(reader: Reader, position: int, header: Match) -> Reading:
+    if header is None:
+        return None
+    # Without their tokens the words are a call of declared tools at a line start, or nothing.
+    marked = header["marked"] is not None
+    if not marked and (not reader.tools or position < reader.dead["gigachat3"]):
+        return None
     at = reader.after(_GIGACHAT.fence, header.end())
     found = read_calls(reader, reader.space(at), _GIGACHAT.stop, (_GIGACHAT.next,))
-    if found is None:
+    if found is not None and (marked or all(call.name in reader.tools for call in found.calls)):
+        end = reader.after(_GIGACHAT.surplus, found.end)
+        end = reader.after(_GIGACHAT.fence_end, end) if at > header.end() else end
+        return reader.block("gigachat3", position, end, found.calls, "sentinel" if marked else "generic")
+    if marked:
         called = reader.char(header.end()) in _BEGINNINGS
         return reader.block("gigachat3", position, header.end()) if called else None
-    end = reader.after(_GIGACHAT.surplus, found.end)
-    end = reader.after(_GIGACHAT.fence_end, end) if at > header.end() else end
-    return reader.block("gigachat3", position, end, found.calls)
-
-
-def _read_line(reader: Reader, line: Match) -> Reading:
-    """Read the words without their tokens, at a line start: calls of declared tools, or nothing."""
-    if line.start() < reader.dead.get("gigachat3", 0):
-        return None
-    found = read_calls(reader, line.end(), _GIGACHAT.stop, (_GIGACHAT.next,))
-    if found is not None and all(call.name in reader.tools for call in found.calls):
-        end = reader.after(_GIGACHAT.surplus, found.end)
-        return reader.block("gigachat3", line.start(), end, found.calls, "generic")
-    stop = reader.next(line.end(), _GIGACHAT.stop, _GIGACHAT.next)
+    stop = reader.next(header.end(), _GIGACHAT.stop, _GIGACHAT.next)
     reader.dead["gigachat3"] = found.end if found is not None else reader.stop(stop)
     return None
 
@@ -584,8 +551,7 @@ def read_rwkv(reader: Reader, position: int) -> Reading:
     if heading is None or found is None:
         return None
     end = reader.after(_RWKV.fence_end, found.end) if heading["fence"] else found.end
-    counts = end > found.end or reader.declares_any(found.calls)
-    return reader.block("rwkv_markdown", position, end, found.calls, "generic") if counts else None
+    return reader.generic_block("rwkv_markdown", position, end, found.calls, sure=end > found.end)
 
 
 _ARRAY = grammar(_MISTRAL)

@@ -11,7 +11,6 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import orjson
 
@@ -85,7 +84,7 @@ def writable(value: Json) -> bool:
 
 def repair(text: str) -> Decoded | None:
     """Read the damaged object or array at the start of a text; None if that needs a guess."""
-    reader = TolerantReader(text)
+    reader = _TolerantReader(text)
     try:
         return Decoded(reader.value(), reader.position, healthy=False, missing=reader.missing)
     except ValueError:
@@ -105,10 +104,7 @@ def whole_value(text: str) -> Json:
     return found.value if found is not None and found.end == len(text) else None
 
 
-_STRING = {
-    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
-    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),
-}
+_STRING = re.compile(r"""\"[^"\\]*+(?:\\.[^"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'""", re.DOTALL)
 _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])|-?[A-Za-z]+")
 _SPACE = re.compile(r"\s*")
 _LITERALS: dict[str, Json] = {"true": True, "True": True, "false": False, "False": False}
@@ -117,17 +113,15 @@ _ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
 
-class TolerantReader:
-    """A reader of JSON-like text from `position` on, linear in it. It raises ValueError if the text needs a guess.
+class _TolerantReader:
+    """A reader of JSON-like text, linear in it. It raises ValueError if the text needs a guess.
 
-    `missing`: the number of brackets that are missing at the end. Subclasses read further notations.
+    `missing`: the number of brackets that are missing at the end.
     """
 
-    strings: ClassVar[dict[str, re.Pattern[str]]] = _STRING
-
-    def __init__(self, text: str, position: int = 0) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.position = position
+        self.position = 0
         self.missing = 0
         self._arrays = 0  # that are open
 
@@ -153,21 +147,18 @@ class TolerantReader:
                     self._separator("}")
                 return found
             case "[":
-                return self._array("]", depth)
+                items: list[Json] = []
+                self.position += 1
+                self._arrays += 1
+                while not self._closes("]"):
+                    items.append(self.value(depth + 1))
+                    self._separator("]")
+                self._arrays -= 1
+                return items
             case '"' | "'":
                 return self._string()
             case _:
-                return self._scalar(depth)
-
-    def _array(self, closer: str, depth: int) -> list[Json]:
-        found: list[Json] = []
-        self.position += 1
-        self._arrays += 1
-        while not self._closes(closer):
-            found.append(self.value(depth + 1))
-            self._separator(closer)
-        self._arrays -= 1
-        return found
+                return self._scalar()
 
     def _closes(self, bracket: str, *, read: bool = True) -> bool:
         """Return True at a bracket, and `read` it; also where it is missing, before the bracket of an outer array."""
@@ -187,17 +178,13 @@ class TolerantReader:
             raise ValueError("no separator")
 
     def _string(self) -> str:
-        quote = self._peek()
-        match = self.strings[quote].match(self.text, self.position) if quote in self.strings else None
+        match = _STRING.match(self.text, self.position) if self._peek() else None
         if match is None:
             raise ValueError("no string")
         self.position = match.end()
-        return self._unescaped(match[1])
+        return _ESCAPE.sub(unescape, match[0][1:-1])
 
-    def _unescaped(self, raw: str) -> str:
-        return _ESCAPE.sub(unescape, raw)
-
-    def _scalar(self, depth: int) -> Json:
+    def _scalar(self) -> Json:
         match = _SCALAR.match(self.text, self.position)
         if match is None:
             raise ValueError("no value")

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_blocks import calls_of, decode_or_repair
-from wirelint.dialects.jsontext import Decoded
+from wirelint.dialects.json_blocks import calls_of
 from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
 from wirelint.dialects.tables import ARGUMENT_KEYS, tables
 from wirelint.model import Json, Tool
@@ -75,7 +74,7 @@ def _read_values(reader: Reader, head: Match, *, fenced: bool) -> _Values | None
 
 
 def _read_damaged_value(reader: Reader, at: int, head: Match, found: _Values, *, fenced: bool) -> _Values | None:
-    if not fenced and at < reader.dead.get("bare_json_array", 0):
+    if not fenced and at < reader.dead["bare_json_array"]:
         return None
     stop = reader.next(at, _BARE.ticks) if fenced else None
     end = reader.stop(stop)
@@ -135,7 +134,7 @@ def read_llama(reader: Reader, position: int) -> Reading:
         return _read_tag(reader, tag)
     if function := reader.match(_LLAMA.function, position):
         return _read_function(reader, function)
-    if not reader.tools or not reader.begins(position) or position < reader.dead.get("llama3_json", 0):
+    if not reader.tools or not reader.begins(position) or position < reader.dead["llama3_json"]:
         return None
     at = reader.space(position)
     if _LLAMA.named(reader, "head", at) is None:
@@ -244,20 +243,15 @@ def _is_code(text: str) -> bool:
 
 
 def _read_function(reader: Reader, opener: Match) -> Reading:
-    if opener.start() < reader.dead.get("functionary_v3_1", 0):
+    if opener.start() < reader.dead["functionary_v3_1"]:
         return None
-    decoded = reader.json(opener.end())
-    read: Decoded | None = decoded
-    end = decoded.end
-    if decoded.failed:
-        stop = reader.next(opener.end(), _LLAMA.function_end, _LLAMA.function)
-        read, end = reader.rescue(opener.end(), stop), reader.stop(stop)
-    call = reader.call(opener["name"], read.value if read is not None else None, complete=read is not None)
-    closer = reader.match(_LLAMA.function_end, reader.space(end))
-    if closer is None and call.name not in reader.tools:
-        reader.dead["functionary_v3_1"] = end
-        return None
-    return reader.block("functionary_v3_1", opener.start(), closer.end() if closer else end, (call,), "generic")
+    at, stops = opener.end(), (_LLAMA.function_end, _LLAMA.function)
+    value, end, complete = reader.read_json(at, *stops)
+    if reader.json(at).failed:
+        end = reader.stop(reader.next(at, *stops))
+    call = reader.call(opener["name"], value, complete=complete)
+    closed = reader.past(end, _LLAMA.function_end)
+    return reader.generic_block("functionary_v3_1", opener.start(), closed, (call,), sure=closed > end)
 
 
 def read_functionary(reader: Reader, position: int) -> Reading:
@@ -273,8 +267,7 @@ def read_functionary(reader: Reader, position: int) -> Reading:
             if reader.resolve(name) == "python" and _is_code(code := reader.value(at, end).strip()):
                 arguments, complete = declared.code_arguments(reader.tools.get(name), code), stop is not None
             else:
-                repaired = reader.rescue(at, stop)
-                arguments, complete = repaired.value if repaired is not None else None, repaired is not None
+                arguments, _, complete = reader.rescue(at, _FUNCTIONARY.next_header)
         call = reader.call(name, arguments, complete=complete)
         return reader.block("functionary_v2", header.start(), reader.past(end, _FUNCTIONARY.stop), (call,))
     if token := reader.match(_FUNCTIONARY.token, position):
@@ -296,7 +289,7 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
     python = _FUNCTIONARY.first_python if first else _FUNCTIONARY.python
     header = reader.match(python, at) if "python" in reader.tools else None
     at = reader.space(header.end()) if header is not None else at
-    if header is None or reader.ended(at) or position < reader.dead.get("python", 0):
+    if header is None or reader.ended(at) or position < reader.dead["python"]:
         return None
     reader.dead["python"] = reader.size
     reader.ended(reader.size)
@@ -308,11 +301,11 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
 
 
 def _read_recipient_call(reader: Reader, position: int, header: Match) -> Reading:
-    if position < reader.dead.get("functionary_v3_2", 0):
+    if position < reader.dead["functionary_v3_2"]:
         return None
-    decoded = decode_or_repair(reader, header.end())
-    reader.dead["functionary_v3_2"] = decoded.end if decoded is not None else reader.size
-    if decoded is None:
+    decoded = reader.read_json(header.end())
+    reader.dead["functionary_v3_2"] = decoded.end
+    if not decoded.complete:
         if reader.match(_FUNCTIONARY.cut_body, header.end()) is None:
             return None
         call = reader.call(header["name"], None, complete=False)
@@ -338,7 +331,7 @@ class _Turn(Calls):
 def read_chatglm(reader: Reader, position: int) -> Reading:
     token = reader.match(_CHATGLM.assistant, position) if reader.tools else None
     begins = reader.tools and (token is not None or reader.begins(position))
-    if not begins or position < reader.dead.get("glm4_0414", 0):
+    if not begins or position < reader.dead["glm4_0414"]:
         return None
     start = token.end() if token is not None else position
     turn = _Turn(start, certain=token is not None)
@@ -362,11 +355,10 @@ def read_chatglm(reader: Reader, position: int) -> Reading:
 
 
 def _read_glm_line(reader: Reader, header: Match, turn: _Turn) -> bool:
-    decoded = decode_or_repair(reader, header.end())
-    if decoded is None:
-        turn.end = reader.size
-        return turn.certain and turn.add(reader.call(header["name"], None, complete=False), reader.size)
+    decoded = reader.read_json(header.end())
     turn.end = decoded.end
+    if not decoded.complete:
+        return turn.certain and turn.add(reader.call(header["name"], None, complete=False), reader.size)
     call = reader.call(header["name"], decoded.value, complete=True)
     if not reader.fits(call):
         turn.calls.clear()

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from wirelint.dialects import declared, json_blocks, jsontext
-from wirelint.dialects.json_blocks import Arguments
-from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading
+from wirelint.dialects.reader import Arguments, Calls, Match, NativeCall, Pattern, Reader, Reading
 from wirelint.dialects.tables import tables
 from wirelint.model import Json, Tool
 
@@ -226,13 +225,24 @@ def literal(text: str) -> Json:
 
 
 def _value(source: str) -> Json | ValueError:
-    if not source or source.startswith("#"):
-        return ValueError(source)
     try:
-        tree = ast.parse(f"({_PREFIXED.sub(_corrected, source)}\n)", mode="eval")
-        return _json(tree.body)
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets
+        return json_of(parse(source))
+    except (ValueError, RecursionError) as error:
         return ValueError(str(error))
+
+
+def parse(source: str) -> ast.expr:
+    """Parse an expression without white space around it, with its strings corrected.
+
+    Raises:
+        ValueError: it is no expression.
+    """
+    if not source or source.startswith("#"):
+        raise ValueError(source)
+    try:
+        return ast.parse(f"({_PREFIXED.sub(_corrected, source)}\n)", mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets
+        raise ValueError(str(error)) from error
 
 
 _SHORT = 64
@@ -254,7 +264,8 @@ def _corrected(match: Match) -> str:
     return f"{prefix}{string[:size]}{body}{string[-size:]}"
 
 
-def _json(node: ast.expr) -> Json:
+def json_of(node: ast.expr) -> Json:
+    """Return the value of a literal, tuples as lists. Raises ValueError for other expressions."""
     match node:
         case ast.Constant(value=str(text)):
             # Pairs of UTF-16 escapes are one character.
@@ -271,11 +282,11 @@ def _json(node: ast.expr) -> Json:
         case ast.Name(id=name) if name in _NAMES:
             return _NAMES[name]
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_json(item) for item in items]
+            return [json_of(item) for item in items]
         case ast.Dict(keys=keys, values=values):
             return dict(_pairs(keys, values))
         case ast.JoinedStr(values=parts):
-            texts = [_json(part) for part in parts]
+            texts = [json_of(part) for part in parts]
             return "".join(text for text in texts if isinstance(text, str))
         case _:
             raise ValueError(type(node).__name__)
@@ -283,10 +294,10 @@ def _json(node: ast.expr) -> Json:
 
 def _pairs(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tuple[str, Json]]:
     for key, value in zip(keys, values, strict=True):
-        name = _json(key) if key is not None else None
+        name = json_of(key) if key is not None else None
         if not isinstance(name, str | int) or isinstance(name, bool):
             raise ValueError("a key that JSON has no word for")
-        yield str(name), _json(value)
+        yield str(name), json_of(value)
 
 
 # -- lists, lines and fences -------------------------------------------------------------------------------------------
@@ -320,7 +331,7 @@ def read_lfm(reader: Reader, position: int) -> Reading:
 
 def read_olmo(reader: Reader, position: int) -> Reading:
     start = reader.match(_OLMO.start, position)
-    if start is None or position < reader.dead.get("olmo3", 0):
+    if start is None or position < reader.dead["olmo3"]:
         return None
     found = _read_list(reader, reader.space(start.end()), _OLMO.end)
     if found is None:
@@ -339,7 +350,7 @@ def read_pythonic(reader: Reader, position: int) -> Reading:
         if wrapped is None:
             return reader.block("pythonic_list", position, start.end())
         return reader.block("pythonic_list", position, reader.past(wrapped.end, _PYTHONIC.end), wrapped.calls)
-    if not reader.tools or not reader.begins(position) or position < reader.dead.get("pythonic_list", 0):
+    if not reader.tools or not reader.begins(position) or position < reader.dead["pythonic_list"]:
         return None
     at = reader.space(position)
     opening = _PYTHONIC.named(reader, "head", at)
@@ -361,7 +372,7 @@ def read_raven(reader: Reader, position: int) -> Reading:
     gorilla = reader.match(_RAVEN.function, position)
     prefix = gorilla or reader.match(_RAVEN.call, position)
     dialect, end_of_calls = ("gorilla_openfunctions", _RAVEN.function) if gorilla else ("nexus_raven", _RAVEN.call_end)
-    if prefix is None or position < reader.dead.get(dialect, 0):
+    if prefix is None or position < reader.dead[dialect]:
         return None
     found = read_calls(reader, prefix.end(), end_of_calls)
     if found is None:
@@ -380,7 +391,7 @@ def read_raven(reader: Reader, position: int) -> Reading:
 
 def read_gemma_code(reader: Reader, position: int) -> Reading:
     if fence := reader.match(_CODE.fence, position):
-        if fence.start() < reader.dead.get("gemma_tool_code", 0):
+        if fence.start() < reader.dead["gemma_tool_code"]:
             return None
         at = reader.space(fence.end())
         opening = reader.match(_OPENING, at)
@@ -396,7 +407,7 @@ def read_gemma_code(reader: Reader, position: int) -> Reading:
     at = reader.after(_CODE.control, reader.after(_BLANKS, position))
     if notation := reader.match(_CODE.notation, at):
         tool = reader.tool(notation["name"])
-        if tool is None or position < reader.dead.get(_CODE.notation, 0):
+        if tool is None or position < reader.dead[_CODE.notation]:
             return None
         arguments, end, complete = _read_body(reader, notation.end(), tool, (_CODE.notation,))
         reader.dead[_CODE.notation] = end
@@ -410,7 +421,7 @@ def read_gemma_code(reader: Reader, position: int) -> Reading:
 
 def _read_bare(reader: Reader, position: int, at: int) -> Reading:
     """Read lines without a fence: of declared tools, in the namespace, and with nothing else on the last line."""
-    if position < reader.dead.get("gemini_default_api", 0):
+    if position < reader.dead["gemini_default_api"]:
         return None
     lines, _ = _read_lines(reader, at)
     if not lines.calls:
@@ -451,7 +462,7 @@ def read_gemma(reader: Reader, position: int) -> Reading:
         found = _read_call(reader, start, closer)
         end = reader.past(found.end, closer) if found.calls else found.end
         return reader.block("gemma4" if gemma4 else "functiongemma", position, end, found.calls)
-    if not reader.tools or position < reader.dead.get("mimic", 0):
+    if not reader.tools or position < reader.dead["mimic"]:
         return None
     opening = _TOKENS.named(reader, "mimic", reader.space(position))
     call = read_call(reader, opening.start("name")) if opening is not None else None

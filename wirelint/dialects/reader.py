@@ -29,6 +29,7 @@ from __future__ import annotations
 import bisect
 import html
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -99,11 +100,23 @@ class Calls:
     end: int
     calls: list[NativeCall] = field(default_factory=list)
 
+    @property
+    def complete(self) -> bool:
+        return all(call.complete for call in self.calls)
+
     def add(self, call: NativeCall, end: int) -> bool:
         """Add a call that ends at an offset. Return False if it is cut off or unreadable, so that none follows."""
         self.calls.append(call)
         self.end = end
         return call.complete
+
+
+class Arguments(NamedTuple):
+    """The arguments of one call; `value` is None if it is unreadable."""
+
+    value: Json
+    end: int
+    complete: bool
 
 
 Reading: TypeAlias = Block | None
@@ -114,7 +127,7 @@ class Reader:
     """One pass over one view. `floor` is the end of the last block: nothing before it may be claimed again.
 
     `over`: no more text will come. `open`: the result may change when more text comes (never set when `over`).
-    `strangers`: a name of an undeclared tool was read.
+    `strangers`: a name of an undeclared tool was read. `dead`: per dialect, the end of a stretch that was read in vain.
     """
 
     def __init__(self, view: View, tools: Sequence[Tool], *, over: bool = True) -> None:
@@ -126,7 +139,7 @@ class Reader:
         self.open = False
         self.strangers = False
         self.floor = 0
-        self.dead: dict[object, int] = {}
+        self.dead: defaultdict[object, int] = defaultdict(int)
         self._found: dict[Pattern, tuple[int, Match | None]] = {}
         self._names: dict[str, str] = {}
 
@@ -243,10 +256,24 @@ class Reader:
             return None
         return Decoded(repaired.value, start + repaired.end, healthy=False, missing=repaired.missing)
 
-    def rescue(self, start: int, stop: Match | None) -> Decoded | None:
-        """Read the damaged JSON value up to a stop. Without a stop, at the end of the text, it must be whole."""
-        repaired = self.repair(start, self.stop(stop))
-        return None if repaired is None or (stop is None and repaired.missing) else repaired
+    def read_json(self, position: int, *stops: Pattern, to_stop: bool = False) -> Arguments:
+        """Read the JSON value at a position, a damaged one up to a stop, or whole up to the end of the text.
+
+        `to_stop`: a damaged value reaches to the stop.
+        """
+        decoded = self.json(position)
+        if decoded.failed:
+            return self.rescue(position, *stops, to_stop=to_stop)
+        return Arguments(decoded.value, decoded.end, complete=True)
+
+    def rescue(self, position: int, *stops: Pattern, to_stop: bool = False) -> Arguments:
+        """Read the damaged JSON value at a position, as `read_json` does."""
+        stop = self.next(position, *stops)
+        end = self.stop(stop)
+        repaired = self.repair(position, end)
+        if repaired is None or (stop is None and repaired.missing):
+            return Arguments(None, end, complete=False)
+        return Arguments(repaired.value, end if to_stop and stop is not None else repaired.end, complete=True)
 
     def value(self, start: int, end: int) -> str:
         """Return the text between two offsets as the model wrote it."""
@@ -298,6 +325,13 @@ class Reader:
         if self.stand_ins(calls):
             dialect, calls = "", ()
         return Block(dialect, start, end, tuple(calls), tier)
+
+    def generic_block(self, dialect: str, start: int, end: int, calls: Sequence[NativeCall], *, sure: bool) -> Reading:
+        """Make a block of generic tags. It counts if the caller is `sure`, or if it calls a declared tool."""
+        if sure or self.declares_any(calls):
+            return self.block(dialect, start, end, calls, "generic")
+        self.dead[dialect] = max(end, self.dead[dialect])
+        return None
 
 
 def is_name(text: str) -> bool:

@@ -246,7 +246,7 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     if not wrapped and reader.char(reader.space(opener.end())) == "{":
         return False  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
     # An unknown tool counts only if its call is closed; a stretch that was read in vain is not read again.
-    if tool is None and (reader.next(opener.end(), tags.call_end) is None or opener.start() < reader.dead.get(tags, 0)):
+    if tool is None and (reader.next(opener.end(), tags.call_end) is None or opener.start() < reader.dead[tags]):
         return False
     body = read_body(reader, opener.end(), tags, tool)
     ended = body.closed or (wrapped and reader.match(_QWEN.wrapper_end, reader.space(body.end)) is not None)
@@ -454,7 +454,7 @@ def _read_pair_call(reader: Reader, position: int, grammar: Table, run: _Run) ->
         return False
     if reader.char(name.end()) == "(":
         # Python's syntax in place of the tags: of a declared tool, and closed.
-        if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
+        if reader.tool(name["name"]) is None or name.start() < reader.dead[_NAME]:
             return False
         read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
         closer = reader.follow(grammar.call_end, read.end) if read is not None and read.closed else None
@@ -507,7 +507,7 @@ def _split(reader: Reader, name: Match, grammar: Table) -> tuple[str, int]:
 
 def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Table) -> bool:
     """Return True if a closed call of an unknown tool may follow. A stretch without one is not read again."""
-    if position < reader.dead.get(grammar.head, 0):
+    if position < reader.dead[grammar.head]:
         return False
     at = reader.after(_SPACE, end)
     head = reader.match(grammar.head, at)
@@ -602,7 +602,7 @@ def read_glm(reader: Reader, position: int) -> Reading:
     opener = reader.match(_GLM.opener, position)
     if opener is None:
         # Arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose.
-        if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
+        if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead["glm45"]:
             return None
         floor = max(reader.floor, position - _NAME_LIMIT)
         before = _GLM.name_before.search(reader.shadow[floor:position])

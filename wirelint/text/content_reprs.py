@@ -9,110 +9,69 @@ classes, and the value must be a list of parts as the APIs define them. It runs 
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from wirelint import lexicon
-from wirelint.dialects.jsontext import TolerantReader
+from wirelint.dialects import jsontext, python_calls
 from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("content_reprs")
 
-_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
-_NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
-_PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0", "a": "\a", "v": "\v"}
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
-_PYTHON_WORDS = ("True", "False", "None")
-_WORDS_READ: dict[str, Json] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+_STRING = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
+_MARK = re.compile(rf"(?P<string>{_STRING})|(?P<opens>[\[({{])|(?P<closes>[\])}}])|[\"']")
 
 
-class LiteralReader(TolerantReader):
-    """Reader of a literal as programs print it: Python's `repr`, JSON, and constructors with named arguments.
+class Printed(NamedTuple):
+    """A literal in a text: the items of a list, or the only value, and the offset after it.
 
-    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`, numbers as floats,
-    since no caller uses them. Afterwards, `position` is the offset after the literal and `failed` is True if there was
-    none. `pythonic`: the literal has a notation that Python has and JSON has not.
+    `pythonic`: the literal is no JSON.
     """
 
-    strings: ClassVar = {
-        "'": re.compile(r"'((?:[^'\\\n]|\\.)*)'"),
-        '"': re.compile(r"\"((?:[^\"\\\n]|\\.)*)\""),
-    }
+    items: list[Json]
+    end: int
+    pythonic: bool
 
-    def __init__(self, text: str, position: int = 0) -> None:
-        super().__init__(text, position)
-        self.failed = False
-        self.pythonic = False
 
-    def read_items(self) -> Iterator[Json]:
-        """Yield the items of the list that begins here, one by one, or the only value if there is no list.
+def read_literal(text: str, start: int = 0) -> Printed | None:
+    """Read the literal at an offset, as programs print it: JSON, Python's `repr`, and constructors with named arguments.
 
-        A caller that stops at an unwanted item saves reading the rest.
-        """
+    Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
+    """
+    decoded = jsontext.decode_at(text, start)
+    value, end = decoded.value, decoded.end
+    if decoded.failed:
+        end = _literal_end(text, start)
         try:
-            if not self.text.startswith("[", self.position):
-                yield self.value()
-            else:
-                self.position += 1
-                while not self._closes("]"):
-                    yield self.value(1)
-                    self._separator("]")
-            self.failed = self.missing > 0
-        except ValueError:
-            self.failed = True
-
-    def _separator(self, bracket: str) -> None:
-        super()._separator(bracket)
-        if self.text[self.position - 1 : self.position] == "," and self._peek() == bracket:
-            raise ValueError("no item after a comma")
-
-    def _string(self) -> str:
-        self.pythonic = self.pythonic or self._peek() == "'"
-        return super()._string()
-
-    def _unescaped(self, raw: str) -> str:
-        text = _ESCAPE.sub(_unescape, raw) if "\\" in raw else raw
-        if text is raw or text.isascii() or not _SURROGATES.search(text):
-            return text
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-    def _scalar(self, depth: int) -> Json:
-        if self._peek() == "(":
-            return self._array(")", depth)
-        if number := _NUMBER.match(self.text, self.position):
-            self.position = number.end()
-            return float(number[0])
-        name = _NAME.match(self.text, self.position)
-        if name is None:
-            raise ValueError("no value")
-        self.position = name.end()
-        called = self.text.startswith("(", self.position)
-        self.pythonic = self.pythonic or called or name[0] in _PYTHON_WORDS
-        if not called and name[0] not in _WORDS_READ:
-            raise ValueError("an unknown word")
-        if not called:
-            return _WORDS_READ[name[0]]
-        arguments: dict[str, Json] = {}
-        self.position += 1
-        while not self._closes(")"):
-            name = _NAME.match(self.text, self.position)
-            if name is None or not self.text.startswith("=", name.end()):
-                raise ValueError("no named argument")
-            self.position = name.end() + 1
-            arguments[name[0]] = self.value(depth + 1)
-            self._separator(")")
-        return arguments
+            value = python_calls.json_of(_Constructors().visit(python_calls.parse(text[start:end])))
+        except (ValueError, RecursionError):
+            return None
+    elif not decoded.healthy:
+        return None
+    return Printed(value if isinstance(value, list) else [value], end, decoded.failed)
 
 
-def _unescape(escape: re.Match[str]) -> str:
-    code = escape[1] or escape[2] or escape[3]
-    if code is None:
-        return _PLAIN.get(escape[4], escape[4])
-    number = int(code, 16)
-    return chr(number) if number < 0x110000 else escape[0]
+def _literal_end(text: str, start: int) -> int:
+    """Return the end of the string or the brackets that come first; `start` if they have no end."""
+    depth = 0
+    for mark in _MARK.finditer(text, start):
+        depth += (mark["opens"] is not None) - (mark["closes"] is not None)
+        if not depth or not mark.lastgroup:
+            return mark.end() if mark.lastgroup else start
+    return start
+
+
+class _Constructors(ast.NodeTransformer):
+    """Constructors as dictionaries of their named arguments."""
+
+    def visit_Call(self, call: ast.Call) -> ast.expr:
+        if call.args:
+            raise ValueError("no named argument")
+        values = [self.visit(keyword.value) for keyword in call.keywords]
+        return ast.Dict([ast.Constant(keyword.arg) for keyword in call.keywords], values)
 
 
 # Content parts as other languages print them, and whole messages as Python SDKs print them.
@@ -158,8 +117,8 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
         at = ruby.end()
         words: list[str] = []
         while part := _PHRASES["ruby_part"].match(text, at):
-            said = next(LiteralReader(part[1]).read_items(), None)
-            words.append(said if isinstance(said, str) else part[1][1:-1])
+            said = read_literal(part[1])
+            words.append(str(said.items[0]) if said else part[1][1:-1])
             at = part.end()
             if seam := _RUBY_SEAM.match(text, at):
                 at = seam.end()
@@ -177,18 +136,18 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
 
 
 def _read_printed(text: str) -> tuple[str | None, Foreign] | None:
-    reader = LiteralReader(text, len("content="))
-    said = next(reader.read_items(), None)
-    if not isinstance(said, str) or _PRINTED_REST.match(text, reader.position) is None:
+    read = read_literal(text, len("content="))
+    said = read.items[0] if read and read.items else None
+    if read is None or not isinstance(said, str) or _PRINTED_REST.match(text, read.end) is None:
         return None
-    return said if "tool_calls=[{" not in text[reader.position :] else None, "Python"
+    return said if "tool_calls=[{" not in text[read.end :] else None, "Python"
 
 
 def _read_constructed(text: str) -> tuple[str | None, Foreign] | None:
-    reader = LiteralReader(text)
-    items = list(reader.read_items())
+    read = read_literal(text)
+    items = read.items if read is not None and not text[read.end :].strip() else []
     messages = [item for item in items if isinstance(item, dict) and isinstance(item.get("content"), str)]
-    if reader.failed or not messages or len(messages) < len(items) or text[reader.position :].strip():
+    if not messages or len(messages) < len(items):
         return None
     if any(_FIELDS.isdisjoint(message) for message in messages):
         return None
@@ -266,18 +225,18 @@ def find_untyped(text: str) -> tuple[ContentRepr, ...]:
     start = len(text) - len(text.lstrip())
     if len(text) > _MOST_READ or _UNTYPED.match(text, start) is None:
         return ()
-    reader = LiteralReader(text, start)
+    read = read_literal(text, start)
+    if read is None or not (read.pythonic and read.items) or text[read.end :].strip():
+        return ()
     words: list[str] = []
-    for part in reader.read_items():
+    for part in read.items:
         said = part.get("text") if isinstance(part, dict) else None
         if not isinstance(part, dict) or not isinstance(said, str):
             return ()
         if any(value is not None for name, value in part.items() if name != "text"):
             return ()
         words.append(said)
-    if reader.failed or not reader.pythonic or not words or text[reader.position :].strip():
-        return ()
-    return (ContentRepr(start, reader.position, "Python", "".join(words), whole=True),)
+    return (ContentRepr(start, read.end, "Python", "".join(words), whole=True),)
 
 
 def unwrap(text: str) -> str | None:
@@ -330,10 +289,12 @@ def _apart(text: str) -> Iterator[ContentRepr]:
 
 
 def _read(text: str, start: int) -> ContentRepr | None:
-    reader = LiteralReader(text, start)
+    read = read_literal(text, start)
+    if read is None or not (read.pythonic or text.startswith("[", start)):
+        return None  # one object of JSON alone is a message of many protocols
     words: list[str] = []
     only_words = True
-    for part in reader.read_items():
+    for part in read.items:
         kind = part.get("type") if isinstance(part, dict) else None
         if not isinstance(part, dict) or not (kind in _WORDS or (kind in _OTHERS and len(part) > 1)):
             return None
@@ -343,7 +304,5 @@ def _read(text: str, start: int) -> ContentRepr | None:
             if not isinstance(said, str) or not part.keys() <= _BESIDE:
                 return None
             words.append(said)
-    if reader.failed or not words or not (reader.pythonic or text.startswith("[", start)):
-        return None  # one object of JSON alone is a message of many protocols
     says = "".join(words) if only_words else None
-    return ContentRepr(start, reader.position, "Python" if reader.pythonic else "JSON", says)
+    return ContentRepr(start, read.end, "Python" if read.pythonic else "JSON", says) if words else None
