@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache, lru_cache
@@ -322,20 +322,19 @@ class Search:
 
     def __init__(self, groups: Iterable[_Group], reader: Reader) -> None:
         self._groups = tuple(groups)
-        self._found: list[tuple[int, re.Match[str] | None] | None] = [None] * len(self._groups)
+        self._found: dict[int, re.Match[str] | None] = {}
         self._reader = reader
 
     def next(self, position: int) -> re.Match[str] | None:
-        """Return the first complete opener at or after a position."""
+        """Return the first complete opener at or after a position, which never moves back."""
         first: re.Match[str] | None = None
         for number, group in enumerate(self._groups):
-            known = self._found[number]
-            if known is None or (known[1] is not None and known[1].start() < position) or known[0] > position:
+            match = self._found.get(number)
+            if number not in self._found or (match is not None and match.start() < position):
                 match = self._find(group, position)
                 while group.named and match is not None and match["name"] not in self._reader.tools:
                     match = self._find(group, match.start() + 1)
-                known = self._found[number] = (position, match)
-            match = known[1]
+                self._found[number] = match
             if match is not None and (first is None or match.start() < first.start()):
                 first = match
         return first
@@ -345,13 +344,11 @@ class Search:
         if group.initial:
             return group.pattern.match(text) if position == 0 else None
         if group.before is None:
-            match = group.pattern.search(text, position)
-        else:
-            before = group.before.search(text, max(position - _LONGEST_BEFORE, 0))
-            while before is not None and before.end() < position:
-                before = group.before.search(text, before.start() + 1)
-            match = group.pattern.match(text, before.end()) if before is not None else None
-        return match
+            return group.pattern.search(text, position)
+        before = group.before.search(text, max(position - _LONGEST_BEFORE, 0))
+        while before is not None and before.end() < position:
+            before = group.before.search(text, before.start() + 1)
+        return group.pattern.match(text, before.end()) if before is not None else None
 
 
 class OpenerIndex:
@@ -360,15 +357,13 @@ class OpenerIndex:
     def __init__(self, openers: Iterable[Opener], more: Iterable[Opener] = ()) -> None:
         self.openers: tuple[Opener, ...] = tuple(dict.fromkeys(openers))
         self.kinds = _by_kind(self.openers)
-        groups = [(kind, group) for kind, some in self.kinds.items() for group in _groups(kind, some)]
+        groups = [(kind, group) for kind, some in _apart(self.openers) for group in _groups(kind, some)]
         self._initial = [group for _, group in groups if group.initial]
         self._searched = [group for _, group in groups if not group.initial]
         self._cues = sorted({cue for group in self._searched for cue in group.cues})
         self._literal = [group.pattern for kind, group in groups if kind is None and not group.named]
         held = dict.fromkeys((*self.openers, *more))
-        plain = [opener for opener in held if NAME not in opener]
-        self._cuts = [_cut_of(kind, some) for kind, some in _by_kind(plain).items()]
-        self._named_cuts = [_named_cut(opener) for opener in held if NAME in opener]
+        self._cuts = [_Cut(some) for _, some in _apart(held)]
         # A loop in deltas of a character has few ends, each of which takes 60 microseconds.
         self._cut_at = lru_cache(maxsize=256)(self._find_cut)
         # Four rules and repairs look for openers in the text of each reply.
@@ -402,7 +397,7 @@ class OpenerIndex:
         """
         if any(pattern.match(text) for pattern in self._literal):
             return True
-        cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind is None)
+        cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind is None and cut.named is None)
         return any(pattern is not None and is_cut(pattern, text) for pattern in cuts)
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
@@ -412,26 +407,29 @@ class OpenerIndex:
         return at + before if at is not None else None
 
     def _find_cut(self, text: str, start: int, names: frozenset[str]) -> int | None:
-        found = [cut.place(text, start, names) for cut in (*self._cuts, *(self._named_cuts if names else ()))]
+        found = [cut.place(text, start, names) for cut in self._cuts]
         return min((place for place in found if place is not None), default=None)
 
 
+def _apart(openers: Iterable[Opener]) -> Iterator[tuple[Anchor | None, list[Opener]]]:
+    """Yield the openers of each kind together, those with the name of a tool one by one."""
+    for kind, some in _by_kind(openers).items():
+        if plain := [opener for opener in some if NAME not in opener]:
+            yield kind, plain
+        yield from ((kind, [opener]) for opener in some if NAME in opener)
+
+
 def _groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    yield from _plain_groups(kind, [opener for opener in openers if NAME not in opener])
-    for opener in (opener for opener in openers if NAME in opener):
-        yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
-
-
-def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group]:
-    if openers and kind in (Anchor.TEXT, Anchor.LINE):
+    named = NAME in openers[0]
+    if kind in (Anchor.TEXT, Anchor.LINE):
         inside = full_pattern(opener[1:] for opener in openers)
-        yield _Group((), lazy_pattern(inside), initial=True)
+        yield _Group((), lazy_pattern(inside), initial=True, named=named)
         cues: tuple[str, ...] = ("</", "[/")
         before = "|".join(map(re.escape, THOUGHT_ENDS))
         if kind is Anchor.LINE:
             first = "".join(sorted(map(re.escape, _first_characters(openers))))
             cues, before = _cues(openers), rf"\n(?=[ \t]{{0,8}}[{first}])"
-        yield _Group(cues, lazy_pattern(inside), lazy_pattern(rf"(?:{before})(?={inside})"))
+        yield _Group(cues, lazy_pattern(inside), lazy_pattern(rf"(?:{before})(?={inside})"), named=named)
         return
     by_first: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
@@ -441,7 +439,7 @@ def _plain_groups(kind: Anchor | None, openers: list[Opener]) -> Iterator[_Group
     for character, group in by_first.items():
         rests = dict.fromkeys(((str(one[0])[1:],) if len(str(one[0])) > 1 else ()) + one[1:] for one in group)
         anchor = anchors[kind](re.escape(character)) if kind in anchors else no_end(character, behind=True)
-        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{anchor}{_filtered(rests)}"))
+        yield _Group(_cues(group), lazy_pattern(f"{re.escape(character)}{anchor}{_filtered(rests)}"), named=named)
 
 
 def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
@@ -488,26 +486,34 @@ def _filtered(openers: Iterable[Opener]) -> str:
 # -- openers that the end of the text cuts off -------------------------------------------------------------------------
 
 
-class _Cut(NamedTuple):
+class _Cut:
     """Search for an opener of one kind that the end of a text cuts off, such as `<tool_c` or `\\n Acti`.
 
     `places` matches where an opener of the kind may start. `patterns` are the openers by first character; line and text
-    openers, which start between two characters, are all under "". `reach` is the length of the longest opener.
-
-    For an opener with the name of a tool, `head` is the pattern of its part before the name, and `named` that of this part
-    and any name.
+    openers, which start between two characters, are all under "". `named` matches the part before the name of a tool, and
+    any name; None for openers without a name.
     """
 
-    kind: Anchor | None
-    places: re.Pattern[str]
-    reach: int
-    patterns: Mapping[str, str]
-    head: str = ""
-    named: re.Pattern[str] | None = None
+    def __init__(self, openers: list[Opener]) -> None:
+        (self.kind,) = _by_kind(openers)
+        firsts = _first_characters(openers)
+        by_first: dict[str, list[Opener]] = {"": openers}
+        if self.kind not in (Anchor.LINE, Anchor.TEXT):
+            by_first = {first: [one for one in openers if first in _first_characters([one])] for first in firsts}
+        self.patterns = {first: full_pattern(some) for first, some in by_first.items()}
+        chars = "".join(dict.fromkeys(chars for one in openers for piece in one for chars in _forms(piece).alphabet))
+        self._places = lazy_pattern(rf"{_places(self.kind, firsts)}(?=[{chars}]*+\Z)")
+        self._reach = max(map(length, openers))
+        self.named: re.Pattern[str] | None = None
+        if NAME in openers[0]:
+            self._head = full_pattern([openers[0][: openers[0].index(NAME)]])
+            self.named = lazy_pattern(rf"{self._head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
 
     def place(self, text: str, start: int, names: Collection[str]) -> int | None:
         """Return the first offset from `start` on where an opener may begin that the end of the text cuts off."""
-        for place in self.places.finditer(text, max(start, len(text) - self.reach)):
+        if self.named is not None and not names:
+            return None
+        for place in self._places.finditer(text, max(start, len(text) - self._reach)):
             pattern = self.patterns.get("") or self.patterns[text[place.start()]]
             if is_cut(pattern, text, place.start()) and self._may_be_named(text, place.start(), names):
                 return place.start()
@@ -516,28 +522,10 @@ class _Cut(NamedTuple):
     def _may_be_named(self, text: str, at: int, names: Collection[str]) -> bool:
         """Return True if an opener that is cut off lacks its name, or may have one of the names."""
         found = self.named.match(text, at) if self.named is not None else None
-        if found is None or is_cut(self.head, text, at):
+        if found is None or is_cut(self._head, text, at):
             return True
         ended, name = found.end() == len(text), found["name"]
         return any(one.startswith(name) if ended else one == name for one in names)
-
-
-def _cut_of(kind: Anchor | None, openers: list[Opener]) -> _Cut:
-    firsts = _first_characters(openers)
-    by_first: dict[str, list[Opener]] = {"": openers}
-    if kind not in (Anchor.LINE, Anchor.TEXT):
-        by_first = {first: [one for one in openers if first in _first_characters([one])] for first in firsts}
-    patterns = {first: full_pattern(some) for first, some in by_first.items()}
-    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _forms(piece).alphabet))
-    places = lazy_pattern(rf"{_places(kind, firsts)}(?=[{chars}]*+\Z)")
-    return _Cut(kind, places, max(map(length, openers)), patterns)
-
-
-def _named_cut(opener: Opener) -> _Cut:
-    head = full_pattern([opener[: opener.index(NAME)]])
-    named = lazy_pattern(rf"{head}(?P<name>{NAME_CHARS}{{0,{_LONGEST_NAME}}})")
-    (kind,) = _by_kind([opener])
-    return _cut_of(kind, [opener])._replace(head=head, named=named)
 
 
 def _places(kind: Anchor | None, firsts: Collection[str]) -> str:
@@ -560,12 +548,8 @@ def _places(kind: Anchor | None, firsts: Collection[str]) -> str:
 
 # -- any pattern that the end of the text cuts off ---------------------------------------------------------------------
 
-_FLAGS = {
-    re.IGNORECASE: regex.IGNORECASE,
-    re.DOTALL: regex.DOTALL,
-    re.MULTILINE: regex.MULTILINE,
-    re.ASCII: regex.ASCII,
-}
+_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE
+"""The flags that both libraries have, with equal values."""
 _LAZY = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|([*+?}])\?|.", re.DOTALL)
 
 
@@ -601,10 +585,7 @@ def cut_at(pattern: re.Pattern[str], text: str, start: int, *, whole: bool = Fal
 
 
 @lru_cache(maxsize=1024)
-def _partial(source: str, given: int, after: str = "") -> regex.Pattern[str]:
-    flags = regex.VERSION0
-    for flag, other in _FLAGS.items():
-        if given & flag:
-            flags |= other
+def _partial(source: str, flags: int, after: str = "") -> regex.Pattern[str]:
     # Greedy quantifiers in place of lazy ones: they match equal texts, and `regex` errs about partial matches of lazy ones.
-    return regex.compile(f"(?:{_LAZY.sub(lambda token: token[1] or token[0], source)}){after}", flags)
+    greedy = _LAZY.sub(lambda token: token[1] or token[0], source)
+    return regex.compile(f"(?:{greedy}){after}", int(flags & _FLAGS) | regex.VERSION0)
