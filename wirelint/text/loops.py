@@ -39,12 +39,9 @@ REACH = 80
 _BEFORE = 16
 """Characters before a mark that decide whether a word begins there."""
 _LEAD = 4
-_AT_ONCE = 8 * STEP
-"""Characters that are searched at a time, so that the search ends soon after the limit is reached."""
 _WEIGHT = MOST_SEPARATORS // MOST_MARKS
 """Number of separators that take as long as a mark."""
 _SEPARATORS = "()[]{},:="
-_SEPARATOR = re.compile(f"[{re.escape(_SEPARATORS)}]")
 _GAP = r"[\s|｜‖/]{0,8}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
 """Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
@@ -71,41 +68,30 @@ class MarkCount:
 
     def add(self, text: str) -> int | None:
         """Add more of the text; return `plain_from`."""
-        for start in range(0, len(text), _AT_ONCE):
+        for start in range(0, len(text), STEP):
             if self.plain_from is not None:
                 break
-            piece = text[start : start + _AT_ONCE]
+            piece = text[start : start + STEP]
             before = self.length
             self.length += len(piece)
             self._pieces.append(piece)
             if before // STEP != self.length // STEP:
-                self._read()
+                self._read(self.length - self.length % STEP)
         return self.plain_from
 
-    def _read(self) -> None:
+    def _read(self, step: int) -> None:
+        """Count up to `REACH` characters before a step."""
         text = "".join(self._pieces)
-        start, end = self._next - self._start, self.length - self.length % STEP - REACH - self._start
+        start, end = self._next - self._start, step - REACH - self._start
         marks = _places(text, start, end, self._names)
         begin = start if self._weight else min(marks, default=end)
-        weight = self._weight + len(marks) * _WEIGHT + _count(text, _SEPARATORS, begin, end)
-        if weight > self._most:
-            place = self._start + self._limit(text, marks, begin, end)
-            self.plain_from = ((place + REACH) // STEP + 1) * STEP
-            self._pieces.clear()
-            return
-        self._weight, self._next = weight, self._start + end
+        self._weight += len(marks) * _WEIGHT + _count(text, _SEPARATORS, begin, end)
+        if self._weight > self._most:
+            self.plain_from = step
+        self._next = self._start + end
         kept = max(end - _BEFORE, 0)
         self._start += kept
         self._pieces = [text[kept:]]
-
-    def _limit(self, text: str, marks: list[int], begin: int, end: int) -> int:
-        weight = self._weight
-        separators = [(match.start(), 1) for match in _SEPARATOR.finditer(text, begin, end)]
-        places = iter(sorted([*separators, *((mark, _WEIGHT) for mark in marks)]))
-        while weight <= self._most:
-            place, more = next(places)
-            weight += more
-        return place
 
 
 @lru_cache(maxsize=8)
