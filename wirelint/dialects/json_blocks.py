@@ -29,7 +29,9 @@ _ENVELOPES = ("function", "tool_call", "function_call")
 _ARGUMENT_KEYS = (*ARGUMENT_KEYS, "params", "function_args", "tool_input", "action_input")
 _ID_KEYS = ("id", "tool_call_id", "call_id")
 _FRAMING = frozenset({*NAME_KEYS, *_ID_KEYS, "type", "index"})
-_WRITTEN_NAME = re.compile(r"""["'](?:name|tool_name|function_name)["']\s{0,4}:\s{0,4}["']([\w.:/-]{1,128})["']""")
+_WRITTEN_NAME = re.compile(
+    r"""["'](?:name|tool_name|function|function_name)["']\s{0,4}:\s{0,4}["']([\w.:/-]{1,128})["']"""
+)
 _WRITTEN_KEY = re.compile(r"""\{\s{0,8}["']([\w.:/-]{1,128})["']\s{0,4}:\s{0,4}\{""")
 ELLIPSIS = re.compile(r"[{\[:,]\s{0,4}(?:\.\.\.|…)")  # `{...}`: a description of a call
 _VALUE = re.compile(r"[\[{]")
@@ -172,7 +174,7 @@ def close(reader: Reader, found: JsonCalls, closer: Pattern) -> None:
 
 def _after_comma(reader: Reader, position: int) -> int:
     at = reader.space(position)
-    return reader.space(at + 1) if reader.char(at) == "," else at
+    return reader.space(at + 1) if reader.char(at) in (",", ";") else at
 
 
 def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Pattern, ...], keys: Keys) -> None:

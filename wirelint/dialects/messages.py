@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.dialects import declared, python_calls
-from wirelint.dialects.json_blocks import calls_of
-from wirelint.dialects.reader import Calls, Match, NativeCall, Reader, Reading
-from wirelint.dialects.tables import ARGUMENT_KEYS, tables
+from wirelint.dialects.json_blocks import JsonCalls, calls_of, read_calls
+from wirelint.dialects.reader import Calls, Match, Reader, Reading
+from wirelint.dialects.tables import tables
 from wirelint.model import Json, Tool
 
 _BARE, _LLAMA, _FUNCTIONARY, _CHATGLM, _REACT = tables(
@@ -139,60 +139,27 @@ def read_llama(reader: Reader, position: int) -> Reading:
     at = reader.space(position)
     if _LLAMA.named(reader, "head", at) is None:
         return None
-    read, cut = _read_objects(reader, at)
+    read = _read_objects(reader, at)
+    if read is None:
+        return None
     reader.dead["llama3_json"] = read.end
-    whole = read.calls[:-1] if cut else read.calls
-    counts = read.calls and all(reader.fits(call) and call.complete for call in whole) and reader.concludes(read.end)
-    return reader.block("llama3_json", position, read.end, read.calls, "weak") if counts else None
+    if not all(call.arguments is None or reader.fits(call) for call in read.calls) or not reader.concludes(read.end):
+        return None
+    return reader.block("llama3_json", position, read.end, read.calls, "weak")
 
 
-def _read_objects(reader: Reader, position: int) -> tuple[Calls, bool]:
-    """Return JSON calls joined by semicolons, and whether the text ends in the last one."""
-    read, at = Calls(position), position
-    while reader.char(at) == "{":
-        decoded = reader.json(at)
-        if decoded.failed:
-            return read, _read_damaged(reader, at, read)
-        calls, _ = calls_of(reader, decoded.value)
-        if not calls or not _gives_arguments(reader, decoded.value, calls):
-            break
-        read.calls += calls
-        read.end = decoded.end
-        joint = reader.follow(_LLAMA.joint, decoded.end)
-        if joint is None:
-            break
-        at = joint.end()
-    return read, False
-
-
-def _read_damaged(reader: Reader, at: int, read: Calls) -> bool:
-    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off.
-
-    Return True for such a call.
-    """
-    end = reader.stop(reader.next(at, _LLAMA.turn_end))
-    repaired = reader.repair(at, end)
-    calls = calls_of(reader, repaired.value)[0] if repaired is not None and repaired.missing <= 1 else []
-    if repaired is not None and calls and _gives_arguments(reader, repaired.value, calls):
-        read.calls += calls
-        read.end = repaired.end
-        return False
-    head = reader.match(_LLAMA.written_head, at)
-    return head is not None and not read.add(reader.call(head["name"], None, complete=False), end)
-
-
-def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
-    """Return True if the object has arguments, or its tool takes none: a name alone is no call."""
-    tools = [reader.tools.get(call.name) for call in calls]
-    return (isinstance(value, dict) and not value.keys().isdisjoint(ARGUMENT_KEYS)) or not any(
-        tool is None or declared.properties_of(tool.schema) for tool in tools
-    )
+def _read_objects(reader: Reader, at: int) -> JsonCalls | None:
+    """Read JSON calls joined by semicolons. A name alone is no call, unless its tool takes no arguments."""
+    read = read_calls(reader, at, _LLAMA.turn_end) if reader.char(at) == "{" else None
+    if read is None or _LLAMA.argument_key.search(reader.shadow, at, read.end):
+        return read
+    tools = [reader.tools.get(call.name) for call in read.calls if call.arguments is not None]
+    return None if any(tool is None or declared.properties_of(tool.schema) for tool in tools) else read
 
 
 def _read_tag(reader: Reader, tag: Match) -> Reading:
     at = reader.space(tag.end())
-    read, _ = _read_objects(reader, at)
-    if read.calls:
+    if read := _read_objects(reader, at):
         return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls)
     run = Calls(at)
     # Calls of built-in tools, written as methods: `brave_search.call(query="tides")`.
