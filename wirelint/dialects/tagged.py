@@ -447,7 +447,7 @@ def _read_pair_call(reader: Reader, position: int, grammar: Table, run: _Run) ->
     """Read the call whose name is at a position, right after its opening tag. Return False if none can follow."""
     name = reader.match(_NAME, position)
     if name is None:
-        return False
+        return "objects" in grammar.data and _read_object(reader, position, grammar, run)
     if reader.ended(name.end()):
         if reader.over and (reader.tool(name["name"]) is not None or "sure" in grammar.data):
             run.add(reader.call(name["name"], {}, complete=False), name.end())
@@ -481,6 +481,18 @@ def _read_pair_call(reader: Reader, position: int, grammar: Table, run: _Run) ->
     run.separated |= separator is not None
     run.lined |= reader.char(end) in ("\n", "\r", "\\")
     return run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
+
+
+def _read_object(reader: Reader, position: int, grammar: Table, run: _Run) -> bool:
+    """Read a call that is a JSON object, with the name inside. Return False if none can follow."""
+    at = reader.space(position)
+    decoded = reader.json(at) if reader.char(at) == "{" else None
+    calls = calls_of(reader, decoded.value)[0] if decoded is not None else []
+    if decoded is None or not calls:
+        return False
+    run.calls += calls
+    run.end = reader.past(decoded.end, grammar.call_end)
+    return run.end > decoded.end
 
 
 def _read_run(reader: Reader, position: int, grammar: Table, *, wrapped: bool) -> _Run:
@@ -649,33 +661,13 @@ def read_hy(reader: Reader, position: int) -> Reading:
 def read_ifm(reader: Reader, position: int) -> Reading:
     wrapper = reader.match(_IFM.wrapper, position)
     at = wrapper.end() if wrapper is not None else position
-    if wrapper is None and reader.match(_IFM_TAGS.call, position) is None:
-        return None
-    run: Calls = _read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
-    run = run if run.calls else _read_objects(reader, at)
-    return reader.block("k2_horizon_ifm", position, run.end, run.calls)
-
-
-def _read_objects(reader: Reader, position: int) -> Calls:
-    run = Calls(position)
-    while opener := reader.follow(_IFM_TAGS.call, run.end):
-        run.end = opener.end()
-        at = reader.space(opener.end())
-        decoded = reader.json(at) if reader.char(at) == "{" else None
-        calls = calls_of(reader, decoded.value)[0] if decoded is not None else []
-        if decoded is None or not calls:
-            break
-        run.calls += calls
-        run.end = reader.past(decoded.end, _IFM_TAGS.call_end)
-        if run.end == decoded.end:
-            break
-    run.end = reader.past(run.end, _IFM_TAGS.outer)
-    return run
+    run = _read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
+    end = run.end if run.calls else reader.past(reader.past(at, _IFM_TAGS.call), _IFM_TAGS.outer)
+    return reader.block("k2_horizon_ifm", position, end, run.calls) if end > position else None
 
 
 def read_solar(reader: Reader, position: int) -> Reading:
-    opener = reader.match(_SOLAR.opener, position)
-    if opener is None:
-        return None
     run = _read_run(reader, position, _SOLAR_TAGS, wrapped=False)
-    return reader.block("solar_open2", position, run.end if run.calls else opener.end(), run.calls)
+    return reader.block(
+        "solar_open2", position, run.end if run.calls else reader.after(_SOLAR.opener, position), run.calls
+    )
