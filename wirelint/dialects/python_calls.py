@@ -23,12 +23,10 @@ from functools import lru_cache
 
 from wirelint.dialects import declared, json_blocks, jsontext
 from wirelint.dialects.reader import Arguments, Calls, Match, NativeCall, Pattern, Reader, Reading
-from wirelint.dialects.tables import tables
+from wirelint.dialects.tables import Table, tables
 from wirelint.model import Json, Tool
 
-_LFM, _OLMO, _PYTHONIC, _RAVEN, _CODE, _TOKENS = tables(
-    __name__, "lfm", "olmo", "pythonic", "raven", "gemma_code", "gemma"
-)
+_PYTHONIC, _RAVEN, _CODE, _TOKENS = tables(__name__, "pythonic", "raven", "gemma_code", "gemma")
 _DEEPEST = 64
 _HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
 _KEY = re.compile(
@@ -307,49 +305,36 @@ _CLOSING = re.compile(r"\s{0,8},?\s{0,8}\]")
 _BLANKS = re.compile(r"[ \t]{0,8}")
 
 
-def _read_list(reader: Reader, at: int, end: Pattern, *, lone_closer: bool = False) -> PythonCalls | None:
-    """Read the calls at a position, with or without brackets. `lone_closer`: a bracket may close what none has opened."""
-    opening = reader.match(_OPENING, at)
-    found = read_calls(reader, opening.end() if opening is not None else at, end)
-    if found is not None and (opening is not None or lone_closer):
-        found.end = reader.after(_CLOSING, found.end)
-    return found
+def grammar(table: Table) -> Table:
+    """Return the grammar of calls between two markers, `start` and `end`, which is the family's table itself.
+
+    With `sure`, a block counts on sight; else it must be closed, or call a declared tool. `json` matches JSON calls.
+    """
+    return table
 
 
-def read_lfm(reader: Reader, position: int) -> Reading:
-    start = reader.match(_LFM.start, position)
-    if start is None:
+def read(reader: Reader, position: int, grammar: Table) -> Reading:
+    """Read the calls between two markers, with or without brackets."""
+    start, dialect = reader.match(grammar.start, position), grammar.data["dialect"]
+    if start is None or position < reader.dead[dialect]:
         return None
     at = reader.space(start.end())
-    is_json = reader.match(_LFM.json, at)
-    found = json_blocks.read_calls(reader, at, _LFM.end, (_LFM.start,)) if is_json else None
-    calls = found if is_json else _read_list(reader, at, _LFM.end, lone_closer=True)
-    if calls is None:
-        return reader.block("lfm2", position, start.end())
-    return reader.block("lfm2", position, reader.past(calls.end, _LFM.end), calls.calls)
-
-
-def read_olmo(reader: Reader, position: int) -> Reading:
-    start = reader.match(_OLMO.start, position)
-    if start is None or position < reader.dead["olmo3"]:
-        return None
-    found = _read_list(reader, reader.space(start.end()), _OLMO.end)
+    opening = reader.match(_OPENING, at)
+    found: Calls | None
+    if reader.match(grammar.json, at):
+        found = json_blocks.read_calls(reader, at, grammar.end, (grammar.start,))
+    elif found := read_calls(reader, opening.end() if opening is not None else at, grammar.end):
+        found.end = reader.after(_CLOSING, found.end)  # also a bracket that closes what none has opened
+    sure = "sure" in grammar.data
     if found is None:
-        return None
-    end = reader.past(found.end, _OLMO.end)
-    # A tag that is not closed is an aside in prose, unless a declared tool is called after it.
-    if end == found.end and not reader.declares_any(found.calls):
-        reader.dead["olmo3"] = end
-        return None
-    return reader.block("olmo3", position, end, found.calls, "generic")
+        return reader.block(dialect, position, start.end()) if sure else None
+    end = reader.past(found.end, grammar.end)
+    if sure:
+        return reader.block(dialect, position, end, found.calls)
+    return reader.generic_block(dialect, position, end, found.calls, sure=end > found.end)
 
 
 def read_pythonic(reader: Reader, position: int) -> Reading:
-    if start := reader.match(_PYTHONIC.start, position):  # calls of any tool; other code is reported without a call
-        wrapped = _read_list(reader, reader.space(start.end()), _PYTHONIC.end)
-        if wrapped is None:
-            return reader.block("pythonic_list", position, start.end())
-        return reader.block("pythonic_list", position, reader.past(wrapped.end, _PYTHONIC.end), wrapped.calls)
     if not reader.tools or not reader.begins(position) or position < reader.dead["pythonic_list"]:
         return None
     at = reader.space(position)
@@ -378,9 +363,7 @@ def read_raven(reader: Reader, position: int) -> Reading:
     if found is None:
         return None
     if gorilla:
-        reader.dead[dialect] = found.end
-        known = found.whole or reader.declares_any(found.calls)
-        return reader.block(dialect, position, found.end, found.calls, "generic") if known else None
+        return reader.generic_block(dialect, position, found.end, found.calls, sure=found.whole)
     end = reader.dead[dialect] = reader.after(_RAVEN.call_end, found.end)
     if end > found.end:
         return reader.block(dialect, position, end, found.calls, "generic")
@@ -402,8 +385,7 @@ def read_gemma_code(reader: Reader, position: int) -> Reading:
         reader.dead["gemma_tool_code"] = lines.end
         end = reader.after(_CODE.fence_end, lines.end)
         dialect = "gemini_default_api" if api else "gemma_tool_code"
-        counts = end > lines.end or reader.declares_any(lines.calls)
-        return reader.block(dialect, fence.start(), end, lines.calls, "generic") if counts else None
+        return reader.generic_block(dialect, position, end, lines.calls, sure=end > lines.end)
     at = reader.after(_CODE.control, reader.after(_BLANKS, position))
     if notation := reader.match(_CODE.notation, at):
         tool = reader.tool(notation["name"])
