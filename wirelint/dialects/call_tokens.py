@@ -380,7 +380,8 @@ def _read_tagged_call(reader: Reader, call: Match, channel: Calls) -> bool:
             break
         described = _attributes(argument)
         text = reader.value(argument.end(), stop.start())
-        arguments[described.get("key") or described.get("name") or ""] = _typed(text, described.get("type"))
+        kind = described.get("type", "string")
+        arguments[described.get("key") or described.get("name") or ""] = declared.coerce(text, {"type": kind})
         channel.end = reader.after(_K3.argument_end, stop.start())
     if whole and not arguments:  # one object in place of the tags
         at = reader.space(channel.end)
@@ -406,17 +407,6 @@ def _is_whole(reader: Reader, channel: Calls, arguments: dict[str, Json]) -> boo
 def _attributes(tag: Match) -> dict[str, str]:
     found = _K3.attribute.finditer(tag["attributes"])
     return {one["key"]: one["value"].replace("&quot;", '"').replace("&amp;", "&") for one in found}
-
-
-def _typed(text: str, kind: str | None) -> Json:
-    """Return a value by the type in its tag; text that is no JSON stays text."""
-    if kind is None or kind == "string":
-        return text
-    try:
-        return jsontext.loads(text.strip())
-    except ValueError:
-        repaired = jsontext.repair_whole(text.strip()) if kind in ("object", "array") else None
-        return repaired.value if repaired is not None else text
 
 
 _FARTHEST = 1 << 15

@@ -251,12 +251,13 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
         if reader.next(at, _FUNCTIONARY.pattern_for(reader, "recipient")) is None:
             return None
         return reader.block("functionary_v3_2", position, to_all.end(), (), "weak")
-    if header := _FUNCTIONARY.named(reader, "first" if first else "call", at):
-        return _read_recipient_call(reader, position, header)
-    python = _FUNCTIONARY.first_python if first else _FUNCTIONARY.python
-    header = reader.match(python, at) if "python" in reader.tools else None
-    at = reader.space(header.end()) if header is not None else at
-    if header is None or reader.ended(at) or position < reader.dead["python"]:
+    header = _FUNCTIONARY.named(reader, "first" if first else "recipient", at)
+    if header is None:
+        return None
+    at = reader.space(header.end())
+    if reader.char(at) == "{":
+        return _read_recipient_call(reader, position, header["name"], at)
+    if header["name"] != "python" or reader.ended(at) or position < reader.dead["python"]:
         return None
     reader.dead["python"] = reader.size
     reader.ended(reader.size)
@@ -267,17 +268,17 @@ def _read_recipient(reader: Reader, position: int) -> Reading:
     return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
 
 
-def _read_recipient_call(reader: Reader, position: int, header: Match) -> Reading:
+def _read_recipient_call(reader: Reader, position: int, name: str, at: int) -> Reading:
     if position < reader.dead["functionary_v3_2"]:
         return None
-    decoded = reader.read_json(header.end())
+    decoded = reader.read_json(at)
     reader.dead["functionary_v3_2"] = decoded.end
     if not decoded.complete:
-        if reader.match(_FUNCTIONARY.cut_body, header.end()) is None:
+        if reader.match(_FUNCTIONARY.cut_body, at) is None:
             return None
-        call = reader.call(header["name"], None, complete=False)
+        call = reader.call(name, None, complete=False)
         return reader.block("functionary_v3_2", position, reader.size, (call,), "weak")
-    call = reader.call(header["name"], decoded.value, complete=True)
+    call = reader.call(name, decoded.value, complete=True)
     if not (call.complete and reader.fits(call)):
         return None
     # Another recipient follows, or nothing. GLM-4 has such lines too, with its own tokens after them.
