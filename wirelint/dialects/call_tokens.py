@@ -195,10 +195,9 @@ def read_inkling(reader: Reader, position: int) -> Reading:
     name = start["name"] or ""
     run: Calls | None = None
     if start["form"] == "json" and reader.char(at) in ("{", "["):
-        alone = reader.json(at) if name else None  # the arguments themselves, under a header with the name
-        value = alone.value if alone is not None else None
-        if alone is not None and isinstance(value, dict) and not _names_tool(value):
-            run = Calls(alone.end, [reader.call(name, value, complete=True)])
+        alone = reader.json(at)
+        if name and isinstance(alone.value, dict) and not _names_tool(alone.value):  # the arguments themselves
+            run = Calls(alone.end, [reader.call(name, alone.value, complete=True)])
         else:  # the call, or several calls, which no template writes
             run = read_calls(reader, at, _INKLING.stop, (_INKLING.start,))
     if run is None:
@@ -472,7 +471,7 @@ def _read_message(reader: Reader, header: Match) -> Reading:
     if not header["message"] or reader.char(at) != "{":
         return None
     decoded = reader.json(at)
-    closer = reader.match(_HARMONY.closer, decoded.end) if not decoded.failed else None
+    closer = reader.match(_HARMONY.closer, decoded.end)
     if closer is None or closer["token"] != "call" or not isinstance(decoded.value, dict):
         return None
     name = declared.infer(reader.tools.values(), decoded.value)
@@ -548,14 +547,14 @@ def read_functions_leak(reader: Reader, position: int) -> Reading:
         if tool is None or reader.char(plugin.end()) != "{" or not _opens_line(reader, plugin.start()):
             return None
         payload = _read_payload_json(reader, plugin.end())
-        if payload is None or (payload.complete and not declared.fits(tool, payload.value)):
+        if payload is None:
             return None
-        call = reader.call(tool.name, payload.value, complete=payload.complete)
-        end = reader.after(_FUNCTIONS.paren, payload.end) if payload.complete else payload.end
+        call, end = reader.call(tool.name, payload.value, complete=payload.complete), payload.end
         if payload.complete:
-            rest = reader.match(_FUNCTIONS.line_rest, end) if end > payload.end else None
-            if rest is None or not (rest["end"] or reader.ended(rest.end())):
+            closed = reader.match(_FUNCTIONS.plugin_end, end)
+            if closed is None or not reader.fits(call) or not (closed["line_end"] or reader.ended(closed.end())):
                 return None
+            end = closed.end("paren")
         return reader.block("openai_functions_leak", plugin.start(), end, (call,), "generic")
     parallel = reader.match(_FUNCTIONS.parallel, position)
     if parallel is None:
