@@ -22,7 +22,7 @@ from wirelint.dialects import declared, json_blocks
 from wirelint.dialects.json_blocks import read_calls, read_enclosed
 from wirelint.dialects.reader import Calls, Match, NativeCall, Pattern, Reader, Reading, Tier, is_name
 from wirelint.dialects.tables import Table, tables
-from wirelint.dialects.tagged import Body, Tags, read_body
+from wirelint.dialects.tagged import Body, read_body
 from wirelint.model import Json, Tool
 
 _ANTHROPIC, _DOTS, _DSML, _GROK = tables(__name__, "anthropic", "dots", "dsml", "grok")
@@ -50,7 +50,7 @@ class Grammar:
     wrapper: Pattern
     wrapper_end: Pattern
     first_parameter: Pattern
-    tags: Mapping[str, Tags]
+    tags: Mapping[str, Table]
     parameters: tuple[str, ...]
     other_bodies: bool = True
     tier: Tier = "generic"
@@ -66,10 +66,8 @@ def grammar(table: Table, row: str = "invoke", spelling: str = "spelling", of: T
     made = table.filled("spelling", spelt | {"any_parameter": "|".join(words)})
     tags = {}
     for word in words:
-        one = table.filled("parameter", spelt | {"parameter": word}).patterns
-        tags[word] = Tags(
-            made.call, call_end=made.call_end, wrapper_end=made.wrapper_end, **one, cdata="cdata" in spelt
-        )
+        tags[word] = table.filled("parameter", spelt | {"parameter": word})
+        tags[word].patterns |= made.patterns
     rules = {"prefixed": rules["dialect"], **rules, "parameters": tuple(rules.get("parameters", _PARAMETERS))}
     return Grammar(word=made.data["word"], tags=tags, **made.patterns, **rules)
 

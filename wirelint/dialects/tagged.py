@@ -20,7 +20,7 @@ Such an argument is the text between the remaining tags; an argument without its
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from wirelint.dialects import declared, jsontext, python_calls
@@ -42,33 +42,16 @@ _HINTS: dict[str, Hint] = {"true": "text", "false": "json"}
 _FRAME_START = re.compile(r"\r?\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """The tags of a dialect.
-
-    `parameter` has the group `key` and may have `hint`. `call` finds the next call of the same grammar. `framed`: one line
-    end on either side of a value belongs to the markup (Qwen3-Coder). `other_end`: a closer that counts if the proper one
-    is missing. `cdata`: values may be in `<![CDATA[…]]>`.
-    """
-
-    call: Pattern
-    parameter: Pattern
-    parameter_end: Pattern
-    call_end: Pattern
-    wrapper_end: Pattern
-    other_end: Pattern
-    framed: bool = False
-    cdata: bool = False
-
-
 @dataclass(slots=True)
 class Body:
     """The inside of a call. `raw` holds (parameter, text, hint); `json` an object in their place.
 
-    `verbatim`: a value is in a CDATA section, so nothing in the call is escaped.
+    `framed`: one line end on either side of a value belongs to the markup (Qwen3-Coder). `verbatim`: a value is in a CDATA
+    section, so nothing in the call is escaped.
     """
 
     end: int
+    framed: bool = False
     raw: list[tuple[str, str, Hint]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     json: Json = None
@@ -94,9 +77,14 @@ class Body:
         return declared.type_arguments(self.raw if self.verbatim else declared.unescaped(self.raw), tool)
 
 
-def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> Body:
-    """Read up to the end of the call, or up to the first text that the grammar does not allow."""
-    body = Body(position)
+def read_body(reader: Reader, position: int, tags: Table, tool: Tool | None, *, framed: bool = False) -> Body:
+    """Read up to the end of the call, or up to the first text that the grammar does not allow.
+
+    `tags` has the patterns `call`, which finds the next call of the same grammar, `call_end`, `wrapper_end`, `parameter`
+    with the group `key` and maybe `hint`, `parameter_end`, and `other_end`, a closer that counts if the proper one is
+    missing. With `cdata`, values may be in `<![CDATA[…]]>`.
+    """
+    body = Body(position, framed)
     while _read_item(reader, reader.space(body.end), tags, tool, body):
         if body.cut:
             return body
@@ -112,20 +100,20 @@ def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> B
     return body
 
 
-def _read_item(reader: Reader, at: int, tags: Tags, tool: Tool | None, body: Body) -> bool:
+def _read_item(reader: Reader, at: int, tags: Table, tool: Tool | None, body: Body) -> bool:
     if opener := reader.match(tags.parameter, at):
         _read_parameter(reader, opener, tags, body)
         return True
     if body.empty and reader.char(at) == "{":
         return read_json(reader, at, tags.call_end, tags.call, body)
-    return body.json is None and tool is not None and read_child(reader, at, tool, body, framed=tags.framed)
+    return body.json is None and tool is not None and read_child(reader, at, tool, body)
 
 
-def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> None:
+def _read_parameter(reader: Reader, opener: Match, tags: Table, body: Body) -> None:
     start = opener.end()
     key = opener["key"].strip()
     hint = _HINTS.get((opener.groupdict().get("hint") or "").lower())
-    if tags.cdata and (section := reader.match(_CDATA, start)):
+    if "cdata" in tags.data and (section := reader.match(_CDATA, start)):
         end = reader.next(section.end(), _CDATA_END)
         if end is None:
             body.cut_off(reader.size)
@@ -136,7 +124,7 @@ def _read_parameter(reader: Reader, opener: Match, tags: Tags, body: Body) -> No
         return
     end = reader.next(start, tags.parameter_end, tags.parameter)
     if end is not None and end.re == tags.parameter_end:
-        body.add(key, _value(reader, start, end.start(), framed=tags.framed), hint)
+        body.add(key, _value(reader, start, end.start(), framed=body.framed), hint)
         body.end = end.end()
         return
     # A value without its closer ends at the next tag, unless the closer may still arrive.
@@ -165,7 +153,7 @@ def read_json(reader: Reader, at: int, call_end: Pattern, call: Pattern, body: B
     return isinstance(decoded.value, dict)
 
 
-def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool = False) -> bool:
+def read_child(reader: Reader, at: int, tool: Tool, body: Body) -> bool:
     """Read a parameter in a tag with the parameter's name: `<command>ls</command>`."""
     opener = reader.match(_CHILD, at)
     if opener is None or opener[1] not in declared.properties_of(tool.schema):
@@ -175,7 +163,7 @@ def read_child(reader: Reader, at: int, tool: Tool, body: Body, *, framed: bool 
     if closer is None:
         body.cut_off(reader.size)
         return True
-    body.add(opener[1], _value(reader, start, closer.start(), framed=framed))
+    body.add(opener[1], _value(reader, start, closer.start(), framed=body.framed))
     body.end = closer.end()
     return True
 
@@ -202,10 +190,6 @@ def unframed(reader: Reader, start: int, end: int) -> str:
 
 
 _WRAPPERS = {"tool_call": "qwen3_coder_xml", "seed:tool_call": "seed_oss_xml"}
-_VERBATIM = Tags(
-    _QWEN.function, _QWEN.parameter, _QWEN.parameter_end, _QWEN.function_end, _QWEN.wrapper_end, _QWEN.parameter_end
-)
-_LINES = replace(_VERBATIM, framed=True)
 
 
 @dataclass(slots=True)
@@ -220,7 +204,7 @@ def read_qwen(reader: Reader, position: int) -> Reading:
     at = reader.space(wrapper.end()) if wrapper is not None else position
     dialect = _WRAPPERS.get(wrapper["tag"] if wrapper is not None else "", "qwen3_coder_xml")
     run = _QwenCalls(at, compact=wrapper is not None and at == wrapper.end() and dialect != "seed_oss_xml")
-    while opener := reader.match(_QWEN.function, at) or (
+    while opener := reader.match(_QWEN.call, at) or (
         reader.match(_QWEN.bare_name, at) if wrapper is not None and not run.calls else None
     ):
         if not _read_function(reader, opener, run, wrapped=wrapper is not None):
@@ -242,25 +226,21 @@ def _read_function(reader: Reader, opener: Match, run: _QwenCalls, *, wrapped: b
     tool = reader.tool(written)
     canonical = opener[0].startswith("<function=") and opener[0].endswith(">") and not groups.get("quote")
     run.compact &= canonical and reader.char(opener.end()) == "<"
-    tags = _VERBATIM if run.compact else _LINES
     if not wrapped and reader.char(reader.space(opener.end())) == "{":
         return False  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
     # An unknown tool counts only if its call is closed; a stretch that was read in vain is not read again.
-    if tool is None and (reader.next(opener.end(), tags.call_end) is None or opener.start() < reader.dead[tags]):
+    if tool is None and (reader.next(opener.end(), _QWEN.call_end) is None or opener.start() < reader.dead[_QWEN]):
         return False
-    body = read_body(reader, opener.end(), tags, tool)
+    body = read_body(reader, opener.end(), _QWEN, tool, framed=not run.compact)
     ended = body.closed or (wrapped and reader.match(_QWEN.wrapper_end, reader.space(body.end)) is not None)
     if tool is None and (body.cut or not ended or (body.empty and not wrapped)):
-        reader.dead[tags] = body.end
+        reader.dead[_QWEN] = body.end
         return False
     counts = not body.empty or body.cut or (ended and (wrapped or canonical))
     return counts and run.add(reader.call(written, body.arguments(tool), complete=not body.cut), body.end)
 
 
 _CHANNELS = ("analysis", "commentary", "final")
-_BEAM_TAGS = Tags(
-    _BEAM.start, _BEAM.parameter, _BEAM.parameter_end, _BEAM.message_end, _BEAM.message_end, _BEAM.parameter_end, True
-)
 
 
 def read_beam(reader: Reader, position: int) -> Reading:
@@ -272,7 +252,7 @@ def read_beam(reader: Reader, position: int) -> Reading:
             if name.removesuffix(channel) in reader.tools:
                 name = name.removesuffix(channel)
         tool = reader.tool(name)
-        body = read_body(reader, header.end(), _BEAM_TAGS, tool)
+        body = read_body(reader, header.end(), _BEAM, tool, framed=True)
         complete = not body.cut and (body.closed or not body.empty)
         run.add(reader.call(name, body.arguments(tool), complete=complete), body.end)
         further = body.closed and reader.value(run.end - len("<|end|>"), run.end) == "<|end|>"
@@ -281,7 +261,9 @@ def read_beam(reader: Reader, position: int) -> Reading:
         return reader.block("beam_rfl", position, run.end, run.calls)
     if reader.match(_BEAM.lost, position) is None:
         return None
-    body = read_body(reader, position, _BEAM_TAGS, None)  # without the header nothing shows which tool is called
+    body = read_body(
+        reader, position, _BEAM, None, framed=True
+    )  # without the header nothing shows which tool is called
     return reader.block("beam_rfl", position, body.end, (), "generic") if body.raw else None
 
 
