@@ -65,13 +65,14 @@ class JsonCalls(Calls):
     """The result of `read_calls`: that many `values` side by side.
 
     `array`: the first value is one. `canonical`: all of it in the notation's own keys, and valid JSON. `closed`: the closer
-    of the notation follows.
+    of the notation follows. `cut`: of the last call only the name can be read.
     """
 
     values: int = 0
     array: bool = False
     canonical: bool = True
     closed: bool = False
+    cut: bool = False
 
     def extend(self, calls: list[NativeCall], end: int, *, canonical: bool) -> None:
         self.calls += calls
@@ -199,6 +200,7 @@ def _read_damaged(reader: Reader, at: int, found: JsonCalls, stops: tuple[Patter
     found.canonical = False
     written = (_WRITTEN_KEY if keys.keyed else _WRITTEN_NAME).search(reader.view.text, at, end)
     if written is not None and not ELLIPSIS.search(reader.view.text, at, end):
+        found.cut = True
         found.extend([reader.call(written[1], None, complete=False)], end, canonical=False)
 
 

@@ -143,7 +143,8 @@ def read_llama(reader: Reader, position: int) -> Reading:
     if read is None:
         return None
     reader.dead["llama3_json"] = read.end
-    if not all(call.arguments is None or reader.fits(call) for call in read.calls) or not reader.concludes(read.end):
+    whole = read.calls[:-1] if read.cut else read.calls
+    if not all(reader.fits(call) and call.complete for call in whole) or not reader.concludes(read.end):
         return None
     return reader.block("llama3_json", position, read.end, read.calls, "weak")
 
