@@ -150,10 +150,8 @@ def reported_beside_lookups(
         if done is None or _PHRASES["own_acts"].search(sentence.masked) or _is_lookup(done[0]):
             continue
         main = _SUBORDINATE.split(sentence.masked, maxsplit=1)[0]
-        main = main[
-            : _COMMA.search(f"{main},", done.end()).start()
-        ]  # "J'ai prolongé tout, vous n'avez plus rien à faire"
-        if _PHRASES["negates"].search(main):
+        end = _COMMA.search(main, done.end())  # "J'ai prolongé tout, vous n'avez plus rien à faire"
+        if _PHRASES["negates"].search(main[: end.start()] if end is not None else main):
             continue
         # "turn it off": "I turned it off"
         ordered = by_me is not None and not _roots(by_me[0]).isdisjoint(_roots(words))
