@@ -38,12 +38,13 @@ class FabricatedResult(Rule):
     errors" against `errors: 4`, "unlocked" against `{"locked": true}`, "on time" against `delay_min: 17`, "all in
     range" against a value outside its own bounds, a value, name, date, time or state of another row in a clause that
     names one row of a list (by a name, also one that another result gives, or by its date, also in a list below the
-    name or in the sentences behind it), one of several objects by name, or one of several calls of a tool, a line of
-    a table or a list that alone gives another value than its row has, a row called the cheapest or the longest that
-    is neither the first nor the last of its column, "seven of the eight are open" against five, a total that is the
-    sum of no rows, a report that tells nothing of a failure (every result is an error; the last result of an action
-    has an error, a state such as `rejected`, a list or number of failures or a failed line) or tells its action as
-    done, values of the one thing whose look-up failed, another test outcome or argument.
+    name or in the sentences behind it), one of several objects by name, or one of several calls of a tool, one value
+    of another row among several of a row, a line of a table or a list that alone gives another value than its row
+    has, a row called the cheapest or the longest that is neither the first nor the last of its column, "seven of the
+    eight are open" against five, a total, a mean or a number under the name of a column that is that of no rows, a
+    report that tells nothing of a failure (every result is an error; the last result of an action has an error, a
+    state such as `rejected`, a list or number of failures or a failed line) or tells its action as done, values of
+    the one thing whose look-up failed, another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
