@@ -23,7 +23,7 @@ from wirelint.claims.moments import CELL, RELATIVE
 from wirelint.claims.rows import holds, tables
 from wirelint.claims.states import states
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import LONGEST, values
+from wirelint.claims.values import FIRST_UNSPACED, LONGEST, values
 from wirelint.jsonvalues import decode_json
 from wirelint.model import Json
 from wirelint.text.prose import Cues, Sentence
@@ -107,14 +107,18 @@ def denied_hits(turn: Turn) -> Contradiction | None:
             continue
         key, items = _list_of(fact.result.text)
         for sentence in turn.sentences if items else ():
-            denial = _PHRASES["none_exists"].search(sentence.masked)
-            if denial is None:
+            zero, none = (_PHRASES[key].search(sentence.masked) for key in ("zero", "none_exists"))
+            if (denial := zero or none) is None:
                 continue
             behind = sentence.masked[denial.start() :]
-            of_hits = _PHRASES["general_hits"].search(denial[0]) is not None and not _is_elsewhere(behind, [fact])
+            names = (one[0] for one in (zero, none, _UNSPACED.match(behind)) if one is not None)
+            of_hits = any(map(_PHRASES["general_hits"].search, names)) and not _is_elsewhere(behind, [fact])
             of_hits = of_hits or _PHRASES["returned_none"].search(sentence.masked) is not None
             of_list = any(particulars(one["noun"]) == _noun(key) for one in _NONE_OF.finditer(behind))
-            if _denies(turn, sentence, fact, items, by_name=of_hits or of_list, at_most=1 if of_list else 0):
+            looks = zero is not None or "search" in fact.able.kinds
+            if _denies(
+                turn, sentence, fact, items, looks=looks, by_name=of_hits or of_list, at_most=1 if of_list else 0
+            ):
                 return Contradiction(*sentence.span, fact.shown, *(SURE if of_hits else ()))
     return None
 
@@ -136,17 +140,20 @@ def _list_of(text: str) -> tuple[str, Sequence[Json]]:
     return next(((key, one) for key, one in fields.items() if isinstance(one, list)), ("", []))
 
 
-def _denies(turn: Turn, sentence: Sentence, fact: Fact, items: Sequence[Json], *, by_name: bool, at_most: int) -> bool:
+def _denies(
+    turn: Turn, sentence: Sentence, fact: Fact, items: Sequence[Json], *, looks: bool, by_name: bool, at_most: int
+) -> bool:
     """Return True if a sentence with a denial is about the items that a call found: it has values that were sent, words
     of the tool or a state of some items, or names them. Items may not count by a state, and the reply may tell of some.
 
-    `by_name`: the denial is one of the results or of the key of their list. `at_most`: words of items in such a reply.
+    `looks`: the call was a search, or the denial is one of things that are found. `by_name`: it is one of the results or
+    of the key of their list. `at_most`: words of items in such a reply.
     """
     told, found = particulars(sentence.masked), particulars(json.dumps(items))
     tool = particulars(" ".join([*name_words(fact.able.tool.name), *fact.able.words]))
     sent, others = _sent(fact), frozenset[str]().union(*(_sent(one) for one in turn.known if one is not fact))
     state = _state_in(sentence.masked, items)
-    of_tool = "search" in fact.able.kinds and (by_name or told & tool or words_of(sentence.masked) & fact.able.words)
+    of_tool = looks and (by_name or told & tool or words_of(sentence.masked) & fact.able.words)
     if any(one.outcome.empty and (_sent(one) & told or not _sent(one)) for one in turn.known):
         return False  # true of another look-up
     if told & (others - sent) or not (told & sent or of_tool or state or at_most):
@@ -159,11 +166,14 @@ def _denies(turn: Turn, sentence: Sentence, fact: Fact, items: Sequence[Json], *
     rest = particulars(_without(sentence.masked, fact.arguments)) & particulars(turn.order)
     cells = [*_KEY.findall(fact.result.text), *(key for row in items if isinstance(row, dict) for key in row)]
     known = particulars(" ".join([*cells, state or "", fact.arguments]))
-    if rest - known - tool - _SMALL and not by_name:
+    if rest - known - tool - _SMALL and not (by_name or (looks and max(sentence.masked) >= FIRST_UNSPACED)):
         return False
-    return len(particulars(turn.prose.text) & (found - known - others - particulars(turn.order))) <= at_most
+    known |= others | particulars(f"{turn.order} 0")
+    return len(particulars(turn.prose.text) & (found - known)) <= at_most
 
 
+_UNSPACED = re.compile(r"[\u3040-\u9fff\uac00-\ud7a3]{2,12}")
+"""The words from a denial on, of a language without spaces: `没有找到任何结果`."""
 _NONE_OF = _PHRASES.pattern("none_of")
 """A denial of a noun that nothing narrows."""
 

@@ -88,11 +88,6 @@ def _columns(table: Sequence[Row], *, grouped: bool = False) -> Iterator[_Column
     """Yield the columns of numbers of a table, and the products of prices and numbers of pieces; also those of the rows
     that have a cell in common.
     """
-    for key in table[0].cells if not grouped else ():
-        for cell in {cell for row in table if isinstance(cell := row.cells.get(key), (str, bool))}:
-            group = [row for row in table if row.cells.get(key) == cell]
-            if 1 < len(group) < len(table):
-                yield from _columns(group, grouped=True)
     for key in table[0].cells:
         cells = [row.cells.get(key) for row in table]
         numbers = [float(one) for one in cells if isinstance(one, (int, float)) and not isinstance(one, bool)]
@@ -104,6 +99,11 @@ def _columns(table: Sequence[Row], *, grouped: bool = False) -> Iterator[_Column
             if other != key:
                 products = tuple(number * piece for number, piece in zip(numbers, pieces, strict=True))
                 yield _Column(f"{key} times {other}", products, 10.0**-decimals)
+    for key in table[0].cells if not grouped else ():
+        for cell in {cell for row in table if isinstance(cell := row.cells.get(key), (str, bool))}:
+            group = [row for row in table if row.cells.get(key) == cell]
+            if 1 < len(group) < len(table):
+                yield from _columns(group, grouped=True)
 
 
 def _columns_of_lines(texts: Iterable[str]) -> list[_Column]:
