@@ -33,7 +33,7 @@ from wirelint.claims.row_checks import wrong_value_of_row
 from wirelint.claims.states import opposite_states
 from wirelint.claims.superlatives import wrong_superlative
 from wirelint.claims.totals import wrong_total
-from wirelint.claims.values import LONGEST, NUMERALS, whole_number
+from wirelint.claims.values import LONGEST, NUMERALS, whole_number, whole_numbers
 from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
 from wirelint.state.mcp_ledger import Passed
@@ -61,7 +61,8 @@ def false_test_reports(turn: Turn) -> Contradiction | None:
     figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
     results = "\n".join(fact.result.text.casefold() for fact in tested)
     for sentence in turn.sentences:
-        if failing and _PHRASES["passed"].search(sentence.masked):
+        told = {(number, "pass") for number in whole_numbers(sentence.masked)} & figures  # "37 of 38 tests pass"
+        if failing and not told and _PHRASES["passed"].search(sentence.masked):
             return Contradiction(*sentence.span, tested[-1].shown, *SURE)
         if len(tested) > 1 or not figures:
             continue
@@ -85,7 +86,7 @@ _OF_THING = re.compile(r"[^\W\d_]{3,} \d+\b")
 def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
     """Return True if a result reports failures; and its numbers of tests, with the sums of those of several runs."""
     lower = text.lower()
-    if "fail" not in lower and "passed" not in lower:  # a test that is a hundred times as fast as the patterns
+    if "test" not in lower and "passed" not in lower:  # "order 41 failed" of a log is no test
         return False, frozenset()
     figures = _figures(text)
     sums = {word: sum(number for number, other in figures if other == word) for _, word in figures}

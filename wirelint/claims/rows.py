@@ -37,6 +37,7 @@ from wirelint.text.prose import Prose
 from wirelint.text.remembered import remembered
 
 _PHRASES = lexicon.Phrases("grounding")
+_OF_TOTALS = lexicon.Phrases("totals")
 _LONGEST_NAME = 60
 _SHORT = 2
 """Letters of a name that is said with its kind."""
@@ -368,9 +369,11 @@ def clauses_of(prose: Prose, parts: Sequence[Named]) -> Iterator[Clause]:
 def _of_one_subject(text: str, part: tuple[int, int], found: Sequence[NamedRow]) -> tuple[int, int]:
     """Return a clause up to another subject in it: "saithe has plenty, and ling is untouched at 900 kg"."""
     other = _PHRASES["other_subject"].search(text, found[-1][0][1], part[1])
-    return part[0], other.start() if other is not None else part[1]
+    listed = _NEXT_IN_BRACKETS.match(text, found[-1][0][1], part[1])  # "ash (until May) and elm (until June)"
+    return part[0], listed.start("next") if listed is not None else other.start() if other is not None else part[1]
 
 
+_NEXT_IN_BRACKETS = re.compile(r"[ *]*\([^()]*\)(?P<next>,? (?:\w{1,4} )?[^\W\d_][^,.()]* \()")
 _COMPARED = re.compile(
     r"(?i)\b(?:than|als|que|do que|di|rispetto a|dan|än|end|niż|чем|decât|mint)\s+"
     r"(?:(?:the|der|die|das|dem|den|l[aeo]s?|il|a|o|as|os|el|de|het|det)\s+)?\Z"
@@ -475,11 +478,18 @@ def _sentences_behind(prose: Prose, parts: Sequence[Named], table: Sequence[Row]
             "\n" in prose.text[start : one.start]
             or one.question
             or _has_any(one.masked, others)
-            or _PHRASES["compares"].search(one.masked)
+            or _is_of_several(one.masked)
         ):
             yield (one.start, one.end), about
         else:
             about = []
+
+
+def _is_of_several(text: str) -> bool:
+    """Return True if a sentence compares, is about what is usual or possible, or about all rows: "the mean is 6.8"."""
+    return any(_PHRASES[key].search(text) for key in ("compares", "general")) or any(
+        _OF_TOTALS[key].search(text) for key in ("mean", "total")
+    )
 
 
 def _has_any(text: str, words: set[str]) -> bool:
