@@ -11,7 +11,6 @@ from typing import TypeVar
 from wirelint import lexicon
 from wirelint.claims.derivation import (
     GivenDates,
-    days_apart,
     follows_from_clocks,
     follows_from_dates,
     is_last_day,
@@ -19,7 +18,6 @@ from wirelint.claims.derivation import (
 )
 from wirelint.claims.evidence import Contradiction, Turn
 from wirelint.claims.grounding import statements
-from wirelint.claims.states import fields_of, object_of
 from wirelint.claims.values import Clock, Date, clocks, dates, unit_of, values
 from wirelint.text.prose import Sentence
 
@@ -71,52 +69,10 @@ def wrong_moment(turn: Turn) -> Contradiction | None:
     # A distance from today, which the conversation need not give; the arguments of a call may have it as a date.
     is_dated = any(map(dates, turn.sent))
     relative = RELATIVE.search(turn.order) is not None and not is_dated
-    return (
-        _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS)
-        or _displaced(turn, "date", dates, follows, _FEW_DATES)
-        or (None if relative or given.are_too_many else _in_place_of_only(turn, given))
-        or (None if given.are_too_many else _slipped_day(turn, given))
+    return _displaced(turn, "time", clocks, is_given, _FEW_CLOCKS) or _displaced(
+        turn, "date", dates, follows, _FEW_DATES
     )
 
-
-def _slipped_day(turn: Turn, given: GivenDates) -> Contradiction | None:
-    """Return a date in the place of one that is left out, with another ten in its day: 8 November of 2026-11-18."""
-    told = dates(turn.prose.masked)[:_MOST_MOMENTS]
-    left = [one for text in turn.returned for one in dates(text) if not any(other.agrees(one) for other in told)]
-    for date in told if left else ():
-        if any(date.agrees(one) for one in given.dates):
-            continue
-        alike = (one for one in left if _is_month_off(date, one, given) or _is_ten_off(date, one))
-        slipped = next(alike, None)
-        sentence = next((one for one in statements(turn.prose) if one.start <= date.start < one.end), None)
-        if slipped is None or sentence is None or is_last_day(date, given.dates, turn.prose.masked[: date.start]):
-            continue
-        apart = [days_apart(date, one) or 0 for one in given.dates]
-        weeks = any(days % 7 == 0 and abs(days) <= _MOST_WEEKS * 7 for days in apart)
-        if not weeks and given.spans.counts.isdisjoint(near for days in apart for near in (days - 1, days, days + 1)):
-            shown = turn.prose.text[date.start : date.end]
-            other = "-".join(f"{part:02}" for part in slipped.given if part)
-            against = f"the date {shown!r} is in no result, and {other} is left out"
-            return Contradiction(*sentence.span, against)
-    return None
-
-
-_MOST_WEEKS = 12
-"""Weeks between two dates of which a reply may count one from the other."""
-
-
-def _is_ten_off(date: Date, one: Date) -> bool:
-    return abs(one.day - date.day) in _TENS and _is_other_day(date, {one.given})
-
-
-def _is_month_off(date: Date, one: Date, given: GivenDates) -> bool:
-    """Return True for the same day of another month, unless the conversation gives the number of months between them."""
-    same = one.day == date.day and date.year in (0, one.year)
-    return same and abs(one.month - date.month) not in (0, *given.spans.counts)
-
-
-_TENS = (10, 20)
-"""Days between two dates of a month that have the same second digit; but for the 1st and the 31st, its ends."""
 
 Moment = TypeVar("Moment", Date, Clock)
 
@@ -147,7 +103,6 @@ def _displaced(
             or len(returned) < 2
             or not (
                 returned <= listed
-                or _is_altered(strange[0], returned - listed)
                 or _is_other_day(strange[0], returned - told)
                 or _is_only_one_left(stated, turn.returned, read)
             )
@@ -183,14 +138,6 @@ def _are_same(one: Date | Clock, other: Date | Clock) -> bool:
     return one.agrees(other) if isinstance(one, Date) and isinstance(other, Date) else one.given == other.given
 
 
-def _is_altered(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
-    """Return True if a time of day has the hour or the minutes of the only one that a sentence leaves out: 21:15, 22:15."""
-    if len(left) != 1 or len(one.given) != 1:
-        return False
-    told, other = divmod(one.given[0], 60), divmod(next(iter(left))[0], 60)
-    return (told[0] == other[0]) != (told[1] == other[1])
-
-
 def _is_other_day(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
     """Return True if a date is one of those left out but for a digit of its day: 18 June of 28 June, 21 of 12 June."""
     if not isinstance(one, Date):
@@ -200,26 +147,6 @@ def _is_other_day(one: Date | Clock, left: Set[tuple[int, ...]]) -> bool:
         f"{other[2]:02}" for other in left if other[1] == one.month and 0 in {one.year, other[0], one.year - other[0]}
     ]
     return any(day != shown and (day[1] == shown[1] or day == shown[::-1]) for day in alike)
-
-
-def _in_place_of_only(turn: Turn, given: GivenDates) -> Contradiction | None:
-    """Return the only unknown date of a reply if the only date of the results outside of lists is left out."""
-    fields = [field for text in turn.returned for field in fields_of(object_of(text))]
-    alone = [one for _, cell, is_alone in fields if is_alone and isinstance(cell, str) for one in dates(cell)]
-    stated = dates(turn.prose.masked)[:_MOST_MOMENTS] if len(alone) == 1 else ()
-    unknown = [one for one in stated if not any(one.agrees(other) for other in given.dates)]
-    if len(unknown) != 1 or any(alone[0].agrees(one) for one in stated):
-        return None
-    if follows_from_dates(unknown[0], alone, given.spans):
-        return None
-    for sentence in statements(turn.prose):
-        if sentence.start <= unknown[0].start < sentence.end and not _speaks_of_durations(sentence, unknown[0].start):
-            shown = turn.prose.text[unknown[0].start : unknown[0].end]
-            if turn.prose.text.count(shown) > turn.prose.masked.count(shown):
-                continue  # the date of a text that the reply writes
-            against = f"the date {shown!r} is in no result, and the only one outside of lists is left out"
-            return Contradiction(*sentence.span, against)
-    return None
 
 
 CELL = 4
