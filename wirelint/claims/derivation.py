@@ -272,6 +272,8 @@ def _of_json(document: Json, path: tuple[str, ...], around: frozenset[str]) -> I
             stated = next(
                 (unit_of(cell) for key, cell in document.items() if isinstance(cell, str) and _UNIT.search(key)), None
             )
+            if path and all(isinstance(cell, (int, float)) for cell in document.values()):
+                stated = unit_of_key(path[-1])  # `"ingredients_g": {"flour": 4200, "salt": 84}`
             for key, value in document.items():
                 inner = (*path, key)
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
