@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wirelint import lexicon
@@ -11,7 +12,7 @@ from wirelint.claims.grounding import statements
 from wirelint.claims.rows import Row, holds, tables
 from wirelint.claims.states import MOST_WORDS, pattern_of, states_of
 from wirelint.claims.toolkinds import name_words
-from wirelint.claims.values import NUMERALS, whole_number, whole_numbers
+from wirelint.claims.values import NUMERALS, unit_of, whole_number, whole_numbers
 
 _OF_GROUNDING = lexicon.Phrases("grounding")
 
@@ -24,7 +25,12 @@ def looking_up(known: Sequence[Fact]) -> list[Fact]:
 def miscounted_rows(turn: Turn) -> Contradiction | None:
     """Return "seven of the eight lifts are open" where five rows of eight are, and "of 8 runs, 6 passed and 2 failed"."""
     every = [table for text in turn.returned if text not in turn.outdated for table in tables(text)]
+    groups = _groups(every)
     for sentence in statements(turn.prose) if every else ():
+        for number, cell in _told_of_groups(sentence.masked, groups):
+            if number not in groups[cell]:
+                count = max(groups[cell])
+                return Contradiction(*sentence.span, f"{count} of the rows are {cell!r}, and not {number}")
         shares = [*_shares(sentence.masked), *_shares_by_cell(sentence.masked, every)]
         for number, whole, text in shares:
             alike = [table for table in every if len(table) == whole]
@@ -37,6 +43,39 @@ def miscounted_rows(turn: Turn) -> Contradiction | None:
                         *sentence.span, f"{least} of the {whole} rows from {place} on are, and not {number}"
                     )
     return None
+
+
+def _groups(every: Sequence[Sequence[Row]]) -> dict[str, set[int]]:
+    """Return the numbers of rows that have a text in common, which puts them into groups: in each table, and in all."""
+    groups: dict[str, set[int]] = {}
+    for table in every:
+        for key in table[0].cells:
+            cells = [cell.casefold().replace("_", " ") for row in table if isinstance(cell := row.cells.get(key), str)]
+            counts = Counter(cells)
+            if len(cells) == len(table) and 1 < len(counts) <= min(MOST_WORDS, len(table) - 1):
+                heads = [head.casefold() for head in table[0].cells]  # the first line of a list without a heading
+                for cell, count in counts.items():
+                    groups.setdefault(cell, set()).add(count + (cell in heads))
+    telling = (cell for cell in groups if len(cell) > 1 and not cell.isdigit() and unit_of(cell) is None)
+    return {cell: {*groups[cell], sum(groups[cell])} for cell in telling}
+
+
+def _told_of_groups(text: str, groups: dict[str, set[int]]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of rows in a group that nothing narrows: "three of them are P1", "four dirty rooms"."""
+    plain = text.casefold() if not (text.startswith("|") or _OF_GROUNDING["negates"].search(text)) else ""
+    for cell in groups if plain else ():
+        if cell not in plain:
+            continue
+        for found in re.finditer(_IN_GROUP.format(cell=re.escape(cell), numerals=NUMERALS), plain):
+            yield whole_number(found["number"]), cell
+
+
+_IN_GROUP = (
+    r"(?<!\bother )(?<!\bmore )(?<!\bfirst )(?<!\blast )(?<!\bnext )(?<!\btop )(?<!\bonly )(?<!\bof )(?<![\w.,/:-])"
+    r"(?P<number>(?:(?<=^)|(?<=[*\n,;(–] )|(?<=\b(?:the|and|are|und|the)\s)|(?<=\*\*))\d{{1,3}}|{numerals})"
+    r"(?: of (?:them|these|those|which)| davon| d['’]entre eux| di essi| de ell[oa]s)?"
+    r"(?: (?:are|were|sind|sont|son|sono|são|są|är))? \**{cell}\**(?: [^\W\d_]{{3,14}})?(?=\**(?:[.,;:!–—\n]|\Z| and ))"
+)
 
 
 def _shares(text: str) -> Iterator[tuple[int, int, str]]:
