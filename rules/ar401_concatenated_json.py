@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
 from wirelint.arguments.argument_repairs import separate_values
-from wirelint.events import Delta, Start
 from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
 from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
 from wirelint.model import Exchange, ToolCall
@@ -82,17 +81,8 @@ class ConcatenatedJson(Rule):
         separate = SeparateValues(self, context)
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return (separate,)
-
-        def emptied(start: Start) -> None:
-            title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
-            self.record(context, "safe", title, start.pointer, at=start, before=start.given)
-
-        def reduced(start: Start, second: Delta) -> None:
-            title = f"{start.name or 'a call'}: reduced each delta to what it adds"
-            self.record(context, "safe", title, start.pointer, at=second, before=second.text)
-
-        starts = (EmptyStarts(emptied),) if context.exchange.api == "openai.responses" else ()
-        return *starts, GrowingDeltas(context, reduced), separate
+        starts = (EmptyStarts(self, context),) if context.exchange.api == "openai.responses" else ()
+        return *starts, GrowingDeltas(self, context), separate
 
 
 def _evidence(call: ToolCall, found: Concatenated) -> str:

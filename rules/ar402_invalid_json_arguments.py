@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
 from wirelint.arguments.argument_repairs import repair_flaw, write_as_text
-from wirelint.events import StreamViolation
 from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
 from wirelint.fixes.call_index import CallShapes
 from wirelint.model import Choice, Exchange, ToolCall
@@ -88,12 +87,8 @@ class InvalidJsonArguments(Rule):
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.permit.allows(self.code, "safe"):
             return (CompleteJson(self, context),)
-
-        def mended(violation: StreamViolation) -> None:
-            pointer, _, how = violation.detail.partition(" ")
-            self.record(context, "safe", _MISSHAPEN[how][2], pointer, at=violation)
-
-        return CallShapes(mended), CompleteJson(self, context)
+        titles = {how: done for how, (_, _, done) in _MISSHAPEN.items()}
+        return CallShapes(self, context, titles), CompleteJson(self, context)
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Literal
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
 from wirelint.fix import FixPolicy, RequestFix, RewriteContext, Rewriter
 from wirelint.fixes.calls import CallHeads, Head, HeadChange, ItemIds, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
@@ -154,14 +153,7 @@ class DuplicateId(Rule):
             return HeadChange("id", new)
 
         heads = CallHeads(context, judge, has_head, 3)
-        if context.exchange.api != "openai.responses":
-            return (heads,)
-
-        def separated(start: Start, id_: str) -> None:
-            title = f"gave the output item of the call of `{excerpt(start.name or '')}` a new id"
-            self.record(context, "unsafe", title, start.pointer, at=start, before=id_, after=start.item_id or "")
-
-        return ItemIds(context, separated), heads
+        return (ItemIds(self, context), heads) if context.exchange.api == "openai.responses" else (heads,)
 
     def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
         layer: Layer = "client" if side == "request" else "gateway"

@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.traits import traits
-from wirelint.events import CallUpdate, ReplyMeta, Start, StreamViolation
 from wirelint.fixes.call_index import CallIds, LateHeads, RepeatRemover, ReplyIds
 from wirelint.history.pairing import Announced, announced
 from wirelint.model import Exchange, ToolCall
@@ -97,24 +96,9 @@ class IdUnstable(Rule):
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return ()
-
-        def kept(event: ReplyMeta | CallUpdate, first: str) -> None:
-            what, pointer = ("the reply", "/id") if isinstance(event, ReplyMeta) else ("the call", None)
-            title = f"kept the first id of {what}, {excerpt(first)}"
-            self.record(context, "safe", title, pointer, at=event, before=event.id or "", after=first)
-
-        def repeated(event: StreamViolation) -> None:
-            title = f"kept `{excerpt(event.detail)}` in the first event of the call only"
-            self.record(context, "safe", title, at=event, before=event.detail)
-
-        def moved(start: Start, update: CallUpdate) -> None:
-            head = f"id `{excerpt(update.id)}`" if update.id else f"name `{excerpt(update.name or '')}`"
-            title = f"sent the {head} with the first event of its call"
-            self.record(context, "safe", title, start.pointer, at=update, before=start.id or "", after=update.id or "")
-
-        late = () if traits(context.exchange.api).has_block_events else (LateHeads(context, moved),)
-        calls = (*late, CallIds(context, kept), RepeatRemover(repeated))
-        return calls if _is_composed(context.exchange.model) else (ReplyIds(context, kept), *calls)
+        late = () if traits(context.exchange.api).has_block_events else (LateHeads(self, context),)
+        calls = (*late, CallIds(self, context), RepeatRemover(self, context))
+        return calls if _is_composed(context.exchange.model) else (ReplyIds(self, context), *calls)
 
     def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second, last = (excerpt(id_ or "") for id_ in (strays[0].id, strays[0].piece.id, strays[-1].piece.id))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import ClassVar, NamedTuple
 
@@ -88,11 +88,7 @@ class ContentReprLeak(Rule):
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if context.exchange.api not in _WRITABLE or not context.permit.allows(self.code, "unsafe"):
             return None
-
-        def written(start: Start, text: str) -> None:
-            self.record(context, "unsafe", "wrote the content as text", start.pointer, at=start, after=text)
-
-        return ContentAsText(context, written)
+        return ContentAsText(self, context)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "safe"):
@@ -110,13 +106,13 @@ def _is_content(api: str, pointer: str) -> bool:
 
 
 class ContentAsText(PassingRewriter):
-    """Turns content of another type into text. `record` gets the start of the content and its first text."""
+    """Turns content of another type into text."""
 
     phase: ClassVar[float] = 2
     patient: ClassVar[bool] = True
 
-    def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
-        self._context, self._record = context, record
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule, self._context = rule, context
         self._joins = not traits(context.exchange.api).has_block_events
         self._texts: dict[int, int] = {}
         """The text block of each candidate, at APIs where a candidate has one text."""
@@ -133,7 +129,8 @@ class ContentAsText(PassingRewriter):
                 return self._text(event, event.block)
             case Delta(block=block) if block in self._blocks:
                 for start in self._starts:
-                    self._record(start, event.text)
+                    title, place = "wrote the content as text", start.pointer
+                    self._rule.record(self._context, "unsafe", title, place, at=start, after=event.text)
                 self._starts.clear()
                 return (event._replace(block=self._blocks[block]),)
         return (event,)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirelint.apis.traits import traits
-from wirelint.events import StreamViolation
 from wirelint.fixes.framing import Framing
 from wirelint.lexicon import Phrases
 from wirelint.model import Exchange, Fault, FaultKind, Reply
@@ -83,12 +82,7 @@ class SseFraming(Rule):
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
-
-        def fixed(violation: StreamViolation) -> None:
-            title = _VERDICTS[violation.kind].done
-            self.record(context, "safe", title, at=violation, before=excerpt(violation.detail))
-
-        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, fixed)
+        return Framing(self, context, {kind: verdict.done for kind, verdict in _VERDICTS.items() if verdict.fix})
 
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from wirelint.apis.traits import traits
-from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
-from wirelint.history.pairing import Succession, announced
+from wirelint.history.pairing import announced
 from wirelint.model import Exchange
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -69,19 +68,7 @@ class ToolIndexCollision(Rule):
             return None
         if traits(context.exchange.api).has_repeated_calls:
             return None
-
-        def numbered(start: Start) -> None:
-            title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
-            self.record(context, "safe", title, start.pointer, at=start, before="no index", after="an index")
-
-        def split(update: CallUpdate, id_: str, call: Succession) -> None:
-            name = excerpt(update.name or call.name or "a tool")
-            where = "no index" if update.wire_index is None else f"index {update.wire_index}"
-            title = f"gave the call {excerpt(id_, 40)} of {name} its own index; it shared {where}"
-            before, after = f"{where} of {call.id or call.name}", f"its own index for {id_}"
-            self.record(context, "safe", title, at=update, before=before, after=after)
-
-        return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))
+        return CallNumbers(self, context, needs_index=not _needs_none(context.exchange))
 
 
 def _needs_none(exchange: Exchange) -> bool:

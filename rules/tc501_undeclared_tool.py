@@ -1,26 +1,24 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from wirelint.apis.openai_responses import BUILT_IN
 from wirelint.arguments.argument_faults import claims_complete
 from wirelint.arguments.schemas import match
-from wirelint.events import Start
 from wirelint.fixes.calls import (
     CallHeads,
     EmptyCalls,
     Head,
     HeadChange,
     ParallelSplitter,
-    Use,
     joined_name,
+    named_uses,
     removal_text,
     uses,
     wraps,
 )
 from wirelint.model import Choice, Exchange, Request, Text, ToolCall
-from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, amount, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, excerpt
 from wirelint.state.ledger import Ledger
 
 
@@ -78,18 +76,8 @@ class UndeclaredTool(Rule):
         heads = [self._heads(context, request)] if _knows_all_tools(request) else []
         if not context.permit.allows(self.code, "unsafe"):
             return heads
-
-        def removed(start: Start) -> None:
-            title = "removed a call without a name and arguments"
-            self.record(context, "unsafe", title, start.pointer, at=start, before=start.id or "")
-
-        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
-            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
-            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
-            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
-
-        splitters = [ParallelSplitter(context, request, split)] if heads else []
-        return EmptyCalls(context, removed), *splitters, *heads
+        splitters = [ParallelSplitter(self, context, request)] if heads else []
+        return EmptyCalls(self, context), *splitters, *heads
 
     def _heads(self, context: RewriteContext, request: Request) -> CallHeads:
         """Return the rewriter that renames and removes calls of undeclared tools."""
@@ -122,7 +110,7 @@ class UndeclaredTool(Rule):
         matched = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
-            message, fix = f"{shown} is not declared; it wraps {_calls(inside)}", f"unwrap {_calls(inside)}"
+            message, fix = f"{shown} is not declared; it wraps {named_uses(inside)}", f"unwrap {named_uses(inside)}"
             return self.finding("response", message, call, fix=Fix("unsafe", fix))
         fixed: Fix | None = Fix("unsafe", f"remove the call of {shown}")
         if matched is not None:
@@ -177,7 +165,3 @@ def _is_hosted(name: str, request: Request) -> bool:
 
 def _is_built_in(name: str, request: Request) -> bool:
     return request.api == "openai.responses" and name in BUILT_IN
-
-
-def _calls(inside: tuple[Use, ...]) -> str:
-    return f"{amount(len(inside), 'call')} of {', '.join(dict.fromkeys(use.name for use in inside))}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Set
 
 from wirelint.apis.traits import ending, is_foreign, own_word, traits
 from wirelint.arguments.argument_faults import UNREAD, lacks_finish_reason
-from wirelint.events import Finish, Frame, StreamViolation
+from wirelint.events import Finish, Frame
 from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Safety, Severity, amount, excerpt
@@ -107,13 +107,7 @@ class FinishReasonMismatch(Rule):
             self.record(context, "safe", f"set the finish reason to {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
-        def drop(violation: StreamViolation) -> None:
-            pointer, _, written = violation.detail.partition(" ")
-            empty = violation.kind == "empty-call"
-            title = "removed the empty function_call" if empty else f"set the finish reason {written!r} to null"
-            self.record(context, "safe", title, pointer, at=violation, before="" if empty else written)
-
-        return FinishReasons(context, correct, add, drop)
+        return FinishReasons(self, context, correct, add)
 
     def _check_members(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
         """Yield findings on members without content: empty calls, reasons like "null", an empty one that ends a body."""

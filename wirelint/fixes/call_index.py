@@ -7,7 +7,7 @@ within the same frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +31,8 @@ from wirelint.fixes.calls import may_repeat
 from wirelint.history.id_demands import mint
 from wirelint.history.pairing import CheckResult, Succession
 from wirelint.model import Arguments, Json
+from wirelint.rule import Rule
+from wirelint.text.escaping import excerpt
 
 # A healthy call: its first delta has the id and the name, the others have its index and more of its arguments.
 #
@@ -117,11 +119,11 @@ class _UpdateJudge(WaitingRewriter[CallUpdate]):
 
 
 class CallIds(_UpdateJudge):
-    """Removes ids after the first one of a call. `record` records the first of them, given the first id."""
+    """Removes ids after the first one of a call. The first of them is recorded."""
 
-    def __init__(self, context: RewriteContext, record: Callable[[CallUpdate, str], None]) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
         super().__init__(context)
-        self._record = record
+        self._rule = rule
         self._recorded: set[int] = set()
 
     def updates(self, update: CallUpdate, verdict: CheckResult, calls: Succession) -> Iterable[Event]:
@@ -129,7 +131,8 @@ class CallIds(_UpdateJudge):
             return (update,)
         if update.block not in self._recorded:
             self._recorded.add(update.block)
-            self._record(update, calls.id or "")
+            title, first = f"kept the first id of the call, {excerpt(calls.id or '')}", calls.id or ""
+            self._rule.record(self._context, "safe", title, at=update, before=update.id or "", after=first)
         return ()
 
 
@@ -137,13 +140,12 @@ class LateHeads(WaitingRewriter[Start]):
     """Moves the id and the name of a call from after its first arguments to its start.
 
     `{"index":0,"function":{"arguments":"{"}}`, then `{"index":0,"id":"call_1","function":{"name":"look_up"}}`: a start
-    without an id or a name waits for both, or for the end of its candidate. `record` gets the call as it began, and an
-    update with all that moves.
+    without an id or a name waits for both, or for the end of its candidate.
     """
 
-    def __init__(self, context: RewriteContext, record: Callable[[Start, CallUpdate], None]) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
         super().__init__()
-        self._record = record
+        self._rule, self._context = rule, context
         self._own = traits(context.exchange.api)
         self._begun = Succession(None, None)
         self._undeclared: Frame | None = None
@@ -175,8 +177,9 @@ class LateHeads(WaitingRewriter[Start]):
             return (start,)
         id_ = next((one.id for one in self._late if one.id and not start.id), None)
         name = next((one.name for one in self._late if one.name and not start.name), None)
-        moved = self._late[0]._replace(id=id_, name=name)
-        self._record(start, moved)
+        head, first = f"id `{excerpt(id_)}`" if id_ else f"name `{excerpt(name or '')}`", self._late[0]
+        title, before = f"sent the {head} with the first event of its call", start.id or ""
+        self._rule.record(self._context, "safe", title, start.pointer, at=first, before=before, after=id_ or "")
         mended = self._mended[start.block] = start._replace(id=id_ or start.id, name=name or start.name)
         return (mended,)
 
@@ -202,15 +205,15 @@ class LateHeads(WaitingRewriter[Start]):
 
 
 class RepeatRemover(PassingRewriter):
-    """Removes the id and the name of a call from all events but its first. `record` records the first repetition.
+    """Removes the id and the name of a call from all events but its first. The first repetition is recorded.
 
     From then on each delta of the call is written anew, with its text alone.
     """
 
     heeds_text: ClassVar[bool] = False
 
-    def __init__(self, record: Callable[[StreamViolation], None]) -> None:
-        self._record = record
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule, self._context = rule, context
         self._starts: dict[int, Start] = {}
         self._acts = False
 
@@ -218,9 +221,10 @@ class RepeatRemover(PassingRewriter):
         match event:
             case Start(kind="tool_call"):
                 self._starts[event.block] = event
-            case StreamViolation(kind="said-again"):
+            case StreamViolation(kind="said-again", detail=said):
                 self._acts = True
-                self._record(event)
+                title = f"kept `{excerpt(said)}` in the first event of the call only"
+                self._rule.record(self._context, "safe", title, at=event, before=said)
             case Delta() if self._acts and (start := self._starts.get(event.block)) is not None:
                 repeats = any(word and may_repeat(event.frame, word) for word in (start.id, start.name))
                 return (event._replace(),) if repeats and event.frame is not start.frame else (event,)
@@ -231,13 +235,12 @@ class RepeatRemover(PassingRewriter):
 
 
 class ReplyIds(PassingRewriter):
-    """Gives every event of a stream the reply id of the first. `record` gets the first other id, and the first id."""
+    """Gives every event of a stream the reply id of the first. The first other id is recorded."""
 
     patient: ClassVar[bool] = True
 
-    def __init__(self, context: RewriteContext, record: Callable[[ReplyMeta, str], None]) -> None:
-        self._context = context
-        self._record = record
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule, self._context = rule, context
         self._everywhere = traits(context.exchange.api).has_id_in_each_event
         self._first: str | None = None
         self._stray = self._over = self._recorded = False
@@ -271,30 +274,19 @@ class ReplyIds(PassingRewriter):
             return head
         if not self._recorded:
             self._recorded = True
-            self._record(head, self._first)
+            title = f"kept the first id of the reply, {excerpt(self._first)}"
+            self._rule.record(self._context, "safe", title, "/id", at=head, before=head.id, after=self._first)
         self._stamped = head.frame
         self._newest = head.frame.number if head.frame is not None else self._newest
         return ReplyMeta(self._first, head.model, head.frame)
 
 
 class CallNumbers(_UpdateJudge):
-    """Splits calls that share an index, and numbers calls without one. The writer numbers each start that is written.
+    """Splits calls that share an index, and numbers calls without one. The writer numbers each start that is written."""
 
-    `numbered` records a call without an index; `split` records one that shared it, given its update, its new id and the
-    call that holds the index.
-    """
-
-    def __init__(
-        self,
-        context: RewriteContext,
-        numbered: Callable[[Start], None],
-        split: Callable[[CallUpdate, str, Succession], None],
-        *,
-        needs_index: bool,
-    ) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext, *, needs_index: bool) -> None:
         super().__init__(context)
-        self._numbered, self._split = numbered, split
-        self._needs_index = needs_index
+        self._rule, self._needs_index = rule, needs_index
         self._now: dict[int, int] = {}
         """The block to which the events of a block belong now."""
         self._unnumbered: set[int] = set()
@@ -309,8 +301,7 @@ class CallNumbers(_UpdateJudge):
             self._context.taken.add(start.id)
         if start.wire_index is not None or start.form == "legacy" or not self._needs_index:
             return (start,)
-        self._unnumbered.add(start.block)
-        self._numbered(start)
+        self._number(start)
         return (start._replace(),)
 
     def updates(self, update: CallUpdate, verdict: CheckResult, calls: Succession) -> Iterable[Event]:
@@ -323,7 +314,10 @@ class CallNumbers(_UpdateJudge):
                 self._minted.add(block)
             self._ids.add((first.choice, id_))
             self._context.taken.add(id_)
-            self._split(update, id_, calls)
+            where = "no index" if update.wire_index is None else f"index {update.wire_index}"
+            title = f"gave the call {excerpt(id_, 40)} of {excerpt(name or 'a tool')} its own index; it shared {where}"
+            shared, own = f"{where} of {calls.id or calls.name}", f"its own index for {id_}"
+            self._rule.record(self._context, "safe", title, at=update, before=shared, after=own)
             before = self._now.get(update.block, update.block)
             closed = [Close(before, update.frame)] if before in self._open and self._own.has_block_events else []
             self._open.discard(before)
@@ -347,12 +341,17 @@ class CallNumbers(_UpdateJudge):
             start = self._starts[update.block]
             if update.wire_index is not None or start.form == "legacy" or not self._needs_index:
                 return (update,)
-            self._unnumbered.add(update.block)
-            self._numbered(start)
+            self._number(start)
         block = self._now.get(update.block, update.block)
         id_ = None if block in self._minted or update.id == calls.id else update.id
         name = None if update.name == calls.name else update.name
         return (update._replace(block=block, id=id_, name=name),) if id_ or name else ()
+
+    def _number(self, start: Start) -> None:
+        self._unnumbered.add(start.block)
+        title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
+        record = self._rule.record
+        record(self._context, "safe", title, start.pointer, at=start, before="no index", after="an index")
 
     def continues(self, event: Event) -> Iterable[Event]:
         if not isinstance(event, (Delta, Close)):
@@ -378,7 +377,7 @@ class _Growing:
 
 
 class GrowingDeltas(WaitingRewriter[Delta]):
-    """Reduces deltas that each repeat all text before them. `record` gets the start and the second delta of each call.
+    """Reduces deltas that each repeat all text before them.
 
     `{"ci`, `{"city":"O`, `{"city":"Oslo"}` are the deltas of one call; joined they are no JSON. The first passes. The
     second begins like the first, which may be another fault, or an object in an object (`{"a":`, `{"a":1}`, `}`). So it
@@ -387,10 +386,9 @@ class GrowingDeltas(WaitingRewriter[Delta]):
 
     phase = 4
 
-    def __init__(self, context: RewriteContext, record: Callable[[Start, Delta], None]) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
         super().__init__()
-        self._record = record
-        self._streamed = context.streamed
+        self._rule, self._context = rule, context
         self._calls: dict[int, _Growing] = {}
 
     def release(self) -> Iterable[Event]:
@@ -406,7 +404,7 @@ class GrowingDeltas(WaitingRewriter[Delta]):
             and not is_filled(event.input)
         ):
             self._calls[event.block] = _Growing(event)
-        if not isinstance(event, Delta) or not self._streamed or not event.text:
+        if not isinstance(event, Delta) or not self._context.streamed or not event.text:
             return (event,)
         call = self._calls.get(event.block)
         if call is None:
@@ -444,7 +442,8 @@ class GrowingDeltas(WaitingRewriter[Delta]):
             del self._calls[start.block]
             return (start,)
         call.grows = True
-        self._record(call.start, start)  # the second delta of the call
+        title = f"{call.start.name or 'a call'}: reduced each delta to what it adds"
+        self._rule.record(self._context, "safe", title, call.start.pointer, at=start, before=start.text)
         return self._add(call, start)
 
     def _add(self, call: _Growing, event: Delta) -> Iterable[Event]:
@@ -454,13 +453,12 @@ class GrowingDeltas(WaitingRewriter[Delta]):
 
 
 class CallShapes(PassingRewriter):
-    """Drops the violations by misshapen calls, so that their events are written anew. `record` records the first of a
-    call."""
+    """Drops the violations by misshapen calls, so that their events are written anew. `titles`: those of the records."""
 
     heeds_text: ClassVar[bool] = False
 
-    def __init__(self, record: Callable[[StreamViolation], None]) -> None:
-        self._record = record
+    def __init__(self, rule: Rule, context: RewriteContext, titles: Mapping[str, str]) -> None:
+        self._rule, self._context, self._titles = rule, context, titles
         self._recorded: set[str] = set()
 
     def push(self, event: Event) -> Iterable[Event]:
@@ -468,12 +466,13 @@ class CallShapes(PassingRewriter):
             return (event,)
         if event.detail not in self._recorded:
             self._recorded.add(event.detail)
-            self._record(event)
+            pointer, _, how = event.detail.partition(" ")
+            self._rule.record(self._context, "safe", self._titles[how], pointer, at=event)
         return ()
 
 
 class EmptyStarts(WaitingRewriter[Start]):
-    """Empties the arguments in the start of a call whose deltas repeat them. `record` records each of these starts.
+    """Empties the arguments in the start of a call whose deltas repeat them.
 
     In OpenAI's Responses, `response.output_item.added` has empty arguments, and clients append the deltas. A start with
     arguments waits for its first delta, or for an event that shows that none will come.
@@ -481,9 +480,9 @@ class EmptyStarts(WaitingRewriter[Start]):
 
     phase = 4
 
-    def __init__(self, record: Callable[[Start], None]) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
         super().__init__()
-        self._record = record
+        self._rule, self._context = rule, context
 
     def take(self, event: Event) -> Iterable[Event]:
         return self.wait_for(event) if isinstance(event, Start) and event.given else (event,)
@@ -502,5 +501,6 @@ class EmptyStarts(WaitingRewriter[Start]):
     def settle(self, start: Start, later: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
         if not decided:
             return (start,)
-        self._record(start)
+        title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
+        self._rule.record(self._context, "safe", title, start.pointer, at=start, before=start.given)
         return (start._replace(given=""),)

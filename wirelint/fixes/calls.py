@@ -32,7 +32,7 @@ from wirelint.history.id_demands import mint_where_used, wrong_item_ids
 from wirelint.jsonvalues import decode_json, write
 from wirelint.model import Exchange, Json, Request, are_empty
 from wirelint.rule import Finding, Fix, Rule
-from wirelint.text.escaping import excerpt, listed, printable
+from wirelint.text.escaping import amount, excerpt, listed, printable
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 _MOST_LISTED = 20
@@ -173,14 +173,13 @@ def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Req
 
 
 class ItemIds(PassingRewriter):
-    """Gives a call of OpenAI's Responses a new item id if an earlier call's item has its id. `record` gets the old id."""
+    """Gives a call of OpenAI's Responses a new item id if an earlier call's item has its id."""
 
     phase: ClassVar[float] = 3
     heeds_text: ClassVar[bool] = False
 
-    def __init__(self, context: RewriteContext, record: Callable[[Start, str], None]) -> None:
-        self._context = context
-        self._record = record
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule, self._context = rule, context
         self._shared: dict[str, tuple[str, str]] = {}
         self._ids: dict[str, str | None] = {}
 
@@ -197,7 +196,11 @@ class ItemIds(PassingRewriter):
                 prefix = id_.partition("_")[0] or ("ctc" if event.form == "custom" else "fc")
                 seed = f"{self._context.exchange.id}/{place}/{id_}".encode("utf-8", "surrogatepass")
                 event = event._replace(item_id=f"{prefix}_{hashlib.sha256(seed).hexdigest()[:50]}")
-                self._record(event, id_)
+                title, new = (
+                    f"gave the output item of the call of `{excerpt(event.name or '')}` a new id",
+                    event.item_id,
+                )
+                self._rule.record(self._context, "unsafe", title, place, at=event, before=id_, after=new or "")
         return (event,)
 
 
@@ -287,7 +290,7 @@ class CallHeads(WaitingRewriter[Start]):
 
 
 class EmptyCalls(WaitingRewriter[Start]):
-    """Removes calls without a name and arguments beside other calls or after text. `record` records each of them.
+    """Removes calls without a name and arguments beside other calls or after text.
 
     `{"index":1,"function":{"name":"","arguments":""}}`: a name may come later, so the call waits until another one begins
     or its candidate ends.
@@ -295,9 +298,9 @@ class EmptyCalls(WaitingRewriter[Start]):
 
     phase = 2
 
-    def __init__(self, context: RewriteContext, record: Callable[[Start], None]) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
         super().__init__()
-        self._record = record
+        self._rule, self._context = rule, context
         self._remover = CallRemover(context)
         self._spoken: set[int] = set()
         """Candidates with text or a call that has a name."""
@@ -340,7 +343,8 @@ class EmptyCalls(WaitingRewriter[Start]):
         self._note(start)
         if not decided:
             return (start,)
-        self._record(start)
+        title = "removed a call without a name and arguments"
+        self._rule.record(self._context, "unsafe", title, start.pointer, at=start, before=start.id or "")
         return self._remover.remove(start, "")
 
     def _note(self, start: Start) -> None:
@@ -368,6 +372,11 @@ class Use(NamedTuple):
     arguments: dict[str, Json]
 
 
+def named_uses(inside: Sequence[Use]) -> str:
+    """Return wrapped calls in words: `2 calls of lookup, search`."""
+    return f"{amount(len(inside), 'call')} of {', '.join(dict.fromkeys(use.name for use in inside))}"
+
+
 def wraps(name: str | None) -> bool:
     return name is not None and _WRAPPER.fullmatch(name) is not None
 
@@ -389,18 +398,14 @@ def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
 
 
 class ParallelSplitter(WaitingRewriter[Start]):
-    """Replaces a wrapper by the wrapped calls. `record` records the change."""
+    """Replaces a wrapper by the wrapped calls."""
 
     phase = 2
     most_waiting: ClassVar[int] = MOST_HELD
 
-    def __init__(
-        self, context: RewriteContext, request: Request, record: Callable[[Start, str, tuple[Use, ...]], None]
-    ) -> None:
+    def __init__(self, rule: Rule, context: RewriteContext, request: Request) -> None:
         super().__init__()
-        self._context = context
-        self._request = request
-        self._record = record
+        self._rule, self._context, self._request = rule, context, request
         self._size = 0
         self._gone: set[int] = set()
 
@@ -422,7 +427,12 @@ class ParallelSplitter(WaitingRewriter[Start]):
         inside = uses(decode_json(text) if text else start.input, self._request) if decided else ()
         if not inside:
             return (start,)
-        self._record(start, text or json.dumps(start.input), inside)
+        title, before = (
+            f"unwrapped {named_uses(inside)} from {excerpt(start.name or '')}",
+            text or json.dumps(start.input),
+        )
+        after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
+        self._rule.record(self._context, "unsafe", title, start.pointer, at=start, before=before, after=after)
         self._gone.add(start.block)
         closes = isinstance(event, Close) and event.block == start.block
         frame = event.frame if closes else (later[-1] if later else start).frame

@@ -13,6 +13,7 @@ from wirelint.arguments.json_continuation import Scanner
 from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import PassingRewriter, RewriteContext, first_frame
 from wirelint.model import Kind
+from wirelint.rule import Rule
 
 # A reason that contradicts the content, and one that was written although there is none:
 #
@@ -87,15 +88,14 @@ class FinishReasons(PassingRewriter):
 
     def __init__(
         self,
+        rule: Rule,
         context: RewriteContext,
         correct: Callable[[Finish, Content], str | None],
         add: Callable[[int, Frame | None, Content], Finish],
-        drop: Callable[[StreamViolation], None],
     ) -> None:
-        """`correct` returns another reason, or None to keep it. `add` returns the end of a candidate without one. `drop`
-        records that an empty member is removed."""
-        self._context = context
-        self._correct, self._add, self._drop = correct, add, drop
+        """`correct` returns another reason, or None to keep it. `add` returns the end of a candidate without one."""
+        self._rule, self._context = rule, context
+        self._correct, self._add = correct, add
         self._empty: list[StreamViolation] = []
         self._first: list[StreamViolation] = []
         self._dropped: set[tuple[str, str]] = set()
@@ -169,6 +169,13 @@ class FinishReasons(PassingRewriter):
             self._dropped.add((event.kind, event.detail))
             self._drop(event)
         return ()
+
+    def _drop(self, violation: StreamViolation) -> None:
+        """Record that an empty member is removed."""
+        pointer, _, written = violation.detail.partition(" ")
+        empty = violation.kind == "empty-call"
+        title = "removed the empty function_call" if empty else f"set the finish reason {written!r} to null"
+        self._rule.record(self._context, "safe", title, pointer, at=violation, before="" if empty else written)
 
     def _missing(self, frame: Frame | None) -> list[Finish]:
         """Return the ends that candidates lack."""

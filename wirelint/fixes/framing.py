@@ -10,7 +10,7 @@ while blocks are open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable, Mapping
 
 import orjson
 
@@ -31,6 +31,8 @@ from wirelint.events import (
 )
 from wirelint.fix import MOST_HELD, PassingRewriter, RewriteContext, first_frame
 from wirelint.model import FaultKind
+from wirelint.rule import Rule
+from wirelint.text.escaping import excerpt
 
 _REFRAMED: frozenset[FaultKind] = frozenset({
     "missing-blank-line", "leading-space", "doubled-field", "parted-name", "event-missing", "event-mismatch",
@@ -39,17 +41,13 @@ _BEFORE_PIECES = frozenset({"missing-blank-line", "broken-json", "doubled-field"
 
 
 class Framing(PassingRewriter):
-    """Fixes violations of the kinds in `fixable`. `record` records the first one of each kind."""
+    """Fixes violations of the kinds in `fixable`, which has the title of the record for the first one of each kind."""
 
     phase = 0
     patient = True
 
-    def __init__(
-        self, context: RewriteContext, fixable: Collection[FaultKind], record: Callable[[StreamViolation], None]
-    ) -> None:
-        self._context = context
-        self._fixable = fixable
-        self._record = record
+    def __init__(self, rule: Rule, context: RewriteContext, fixable: Mapping[FaultKind, str]) -> None:
+        self._rule, self._context, self._fixable = rule, context, fixable
         self._recorded: set[FaultKind] = set()
         self._pieces: list[Event] = []
         """The pieces of a document over several events, and the events between them."""
@@ -101,7 +99,8 @@ class Framing(PassingRewriter):
     def _tell(self, violation: StreamViolation) -> None:
         if violation.kind not in self._recorded:
             self._recorded.add(violation.kind)
-            self._record(violation)
+            title, before = self._fixable[violation.kind], excerpt(violation.detail)
+            self._rule.record(self._context, "safe", title, at=violation, before=before)
 
     def _violations(self, kind: FaultKind, frame: Frame | None) -> bool:
         """Return True if the events being pushed hold a violation of this kind in a frame."""
