@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.arguments.argument_faults import Concatenated, concatenated, has_ended
 from wirelint.arguments.argument_repairs import separate_values
-from wirelint.fixes.arguments import SeparateValues, fix_history, report_history
+from wirelint.fixes.arguments import SeparateValues, history_faults
 from wirelint.fixes.call_index import EmptyStarts, GrowingDeltas
-from wirelint.model import Exchange, ToolCall
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.model import Exchange, Request, ToolCall
+from wirelint.rule import Finding, Fix, Fixable, FixPolicy, RequestRule, RewriteContext, Rewriter, excerpt
 from wirelint.state.ledger import Ledger
 
 _SHAPES = {
@@ -17,7 +17,7 @@ _SHAPES = {
 }
 
 
-class ConcatenatedJson(Rule):
+class ConcatenatedJson(RequestRule):
     """The arguments of one call hold two or more JSON values.
 
     ## What it does
@@ -54,11 +54,8 @@ class ConcatenatedJson(Rule):
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from report_history(self, exchange, None, concatenated=True)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        yield from fix_history(self, exchange, None, permit, concatenated=True)
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        return history_faults(self, exchange, None, concatenated=True)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import claims_complete, concatenated, flaw
 from wirelint.arguments.argument_repairs import repair_flaw, write_as_text
-from wirelint.fixes.arguments import CompleteJson, fix_history, report_history
+from wirelint.fixes.arguments import CompleteJson, history_faults
 from wirelint.fixes.call_index import CallShapes
-from wirelint.model import Choice, Exchange, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
+from wirelint.model import Choice, Exchange, Request, ToolCall
+from wirelint.rule import REDACTED, Finding, Fix, Fixable, FixPolicy, RequestRule, RewriteContext, Rewriter
 from wirelint.state.ledger import Ledger
 
 _MISSHAPEN = {
@@ -26,7 +26,7 @@ _MISSHAPEN = {
 """Per shape that the reader reports: the message, the fix, and the title of its record."""
 
 
-class InvalidJsonArguments(Rule):
+class InvalidJsonArguments(RequestRule):
     """The arguments of a call are not a JSON object.
 
     ## What it does
@@ -78,11 +78,8 @@ class InvalidJsonArguments(Rule):
             if claims_complete(exchange, choice, call):
                 yield from self._check(exchange, choice, call)
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        yield from report_history(self, exchange, ledger, concatenated=False)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        yield from fix_history(self, exchange, ledger, permit, concatenated=False)
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        return history_faults(self, exchange, ledger, concatenated=False)
 
     def rewriter(self, context: RewriteContext) -> Sequence[Rewriter]:
         if not context.permit.allows(self.code, "safe"):

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirelint.fixes.calls import fix_items, report_items
+from wirelint.fixes.calls import item_faults
 from wirelint.history.origins import Mangling, manglings
 from wirelint.history.pairing import pair, rename, rename_repeats
-from wirelint.model import Exchange
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.model import Exchange, Request
+from wirelint.rule import Finding, Fix, Fixable, FixPolicy, RequestRule, excerpt
 from wirelint.state.ledger import Ledger
 
 
-class MangledId(Rule):
+class MangledId(RequestRule):
     """The client changed a tool call's id before sending it back.
 
     ## What it does
@@ -49,31 +49,24 @@ class MangledId(Rule):
     layer = "client"
     requires_in_request = frozenset({"history"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        reported: set[str] = set()
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        groups: dict[str, tuple[Finding, list[Mangling]]] = {}
         for found in manglings(exchange, ledger):
             finding = self._report(found, exchange)
-            if finding.message not in reported:
-                reported.add(finding.message)
-                yield finding
-        yield from report_items(self, exchange, mixed_up=True)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        request = exchange.request
-        if request is None or not permit.allows(self.code, "safe"):
-            return
-        groups: dict[str, list[Mangling]] = {}
-        for found in manglings(exchange, ledger):
-            if found.restorable:
-                groups.setdefault(self._report(found, exchange).message, []).append(found)
-        for group in groups.values():
-            first, new = group[0], group[0].origin.id or ""
-            edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
+            groups.setdefault(finding.message, (finding, []))[1].append(found)
+        for finding, group in groups.values():
+            restorable = [found for found in group if found.restorable]
+            if not restorable:
+                yield finding, None
+                continue
+            first, new = restorable[0], restorable[0].origin.id or ""
+            edits = [edit for found in restorable for edit in rename(found.pair, new, exchange.api)]
             if first.place != "result" and first.pair.call.id:
                 edits += rename_repeats(pair(request).repeats, {first.pair.call.id: new}, exchange.api)
             title = f"restored `{excerpt(new)}` on the {first.place}"
-            yield edits, self.repair("request", "safe", title, first.part.pointer, before=first.given, after=new)
-        yield from fix_items(self, exchange, mixed_up=True)
+            record = self.repair("request", "safe", title, first.part.pointer, before=first.given, after=new)
+            yield finding, (edits, record)
+        yield from item_faults(self, exchange, mixed_up=True)
 
     def _report(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place, answer = found.origin, found.place, found.pair.answer

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.fix import FixPolicy, RequestFix, RewriteContext, Rewriter
-from wirelint.fixes.calls import CallHeads, Head, HeadChange, fix_items, has_head, report_items
+from wirelint.fix import FixPolicy, RewriteContext, Rewriter
+from wirelint.fixes.calls import CallHeads, Head, HeadChange, has_head, item_faults
 from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.history.ids import restore
 from wirelint.history.pairing import Pair, pair, rename, rename_repeats
-from wirelint.model import Arguments, Exchange, Text, ToolCall
-from wirelint.rule import REDACTED, Finding, Fix, Layer, Rule, Side, excerpt
+from wirelint.model import Arguments, Exchange, Request, Text, ToolCall
+from wirelint.rule import REDACTED, Finding, Fix, Fixable, Layer, RequestRule, Side, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.quoting import is_quoted
 
@@ -20,7 +20,7 @@ _BODY = "<|tool_call_argument_begin|>"
 _HEADER = re.compile(r"(?<![^\s>])(?P<id>[^\s<>|]{1,128})\s{0,4}<\|tool_call_argument_begin\|>")
 
 
-class NonconformingId(Rule):
+class NonconformingId(RequestRule):
     """A tool call's id has a form that the target does not accept.
 
     ## What it does
@@ -55,27 +55,21 @@ class NonconformingId(Rule):
     layer = "client"
     requires_in_request = frozenset({"history"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for _, _, finding in self._refused(exchange, ledger):
-            yield finding
-        yield from report_items(self, exchange, mixed_up=False)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        if exchange.request is None or not permit.allows(self.code, "safe"):
-            return
-        yield from fix_items(self, exchange, mixed_up=False)
-        paired = pair(exchange.request)
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        yield from item_faults(self, exchange, mixed_up=False)
+        paired = pair(request)
         groups: defaultdict[str, list[Pair]] = defaultdict(list)
         for each in paired.pairs:
             groups[each.call.id or ""].append(each)
-        for each, new, _ in self._refused(exchange, ledger):
+        for each, new, finding in self._refused(exchange, ledger):
             if new is None:
+                yield finding, None
                 continue
             id_ = each.call.id or ""
             edits = [edit for one in (groups[id_] if id_ else (each,)) for edit in rename(one, new, exchange.api)]
             edits += rename_repeats(paired.repeats, {id_: new} if id_ else {}, exchange.api)
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
-            yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
+            yield finding, (edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new))
 
     def _refused(self, exchange: Exchange, ledger: Ledger) -> Iterator[tuple[Pair, str | None, Finding]]:
         """Yield the first call of each id that the target refuses, its new id, and a finding.

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 
 from wirelint.fixes.history import claimed
 from wirelint.history.pairing import Answer, Pair, keeps_words, orphans, pair, removals
-from wirelint.model import Exchange
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.model import Exchange, Request
+from wirelint.rule import Fix, Fixable, FixPolicy, RequestRule, excerpt
 from wirelint.state.ledger import Ledger
 
 
-class OrphanResult(Rule):
+class OrphanResult(RequestRule):
     """A tool result answers no call before it.
 
     ## What it does
@@ -43,41 +43,30 @@ class OrphanResult(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
+    request_safety = "unsafe"
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request = exchange.request
-        if request is None:
-            return
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
         paired, found = pair(request), orphans(request)
-        edits = removals(request, found) if found else {}
-        for answer in found:
-            made, which = edits.get(answer.result.pointer, ()), _short(answer)
-            title = f"keep the result{which} as plain text" if keeps_words(made) else f"drop the result{which}"
-            shown = excerpt(answer.result.text) or "(empty)"
-            yield self.finding(
-                "request",
-                f"tool result {_identity(answer)} answers no call{_among(answer, paired.pairs)}: {shown}",
-                answer.result,
-                severity="warning" if exchange.succeeded else None,
-                fix=Fix("unsafe", title) if made else None,
-            )
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        request = exchange.request
-        if request is None or not permit.allows(self.code, "unsafe"):
-            return
-        found = orphans(request)
         if found and permit.allows("LK101", "unsafe"):
             answered = claimed(exchange)  # by calls that are still text and will become calls
             found = tuple(answer for answer in found if answer.result.pointer not in answered)
         edits = removals(request, found) if found else {}
         for answer in found:
             result, which = answer.result, _short(answer)
-            if made := edits.get(result.pointer, ()):
-                kept = keeps_words(made)
-                title = f"kept the result{which} as plain text" if kept else f"dropped the result{which}"
-                after = result.text if kept else ""
-                yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
+            made = edits.get(result.pointer, ())
+            kept = keeps_words(made)
+            what = f"the result{which} as plain text" if kept else f"the result{which}"
+            finding = self.finding(
+                "request",
+                f"tool result {_identity(answer)} answers no call{_among(answer, paired.pairs)}: "
+                f"{excerpt(result.text) or '(empty)'}",
+                result,
+                severity="warning" if exchange.succeeded else None,
+                fix=Fix("unsafe", f"{'keep' if kept else 'drop'} {what}") if made else None,
+            )
+            title, before, after = f"{'kept' if kept else 'dropped'} {what}", result.text, result.text if kept else ""
+            record = self.repair("request", "unsafe", title, result.pointer, before=before, after=after)
+            yield finding, (made, record) if made else None
 
 
 def _identity(answer: Answer) -> str:

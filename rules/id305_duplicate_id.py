@@ -12,11 +12,11 @@ from wirelint.fixes.calls import CallHeads, Head, HeadChange, ItemIds, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
-from wirelint.rule import REDACTED, Finding, Fix, Layer, Rule, Severity, Side, excerpt, listed
+from wirelint.rule import REDACTED, Finding, Fix, Fixable, Layer, RequestRule, Severity, Side, excerpt, listed
 from wirelint.state.ledger import Ledger
 
 
-class DuplicateId(Rule):
+class DuplicateId(RequestRule):
     """Two tool calls or two results share one id, or a call has none.
 
     ## What it does
@@ -47,13 +47,13 @@ class DuplicateId(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
+    request_safety = "unsafe"
     requires_in_reply = frozenset({"calls"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request = exchange.request
-        if request is None:
-            return
-        groups, turns = _groups(request), _turns(exchange)
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        groups, turns, paired = _groups(request), _turns(exchange), pair(request)
+        ids = {id_ for each in paired.pairs for id_ in each.ids} | {orphan.result.call_id for orphan in paired.orphans}
+        taken = {id_ for id_ in ids if id_}
         for id_, group in groups.items():
             if (twins := next(_twins(group, turns), None)) is not None:
                 one, two = twins
@@ -62,9 +62,10 @@ class DuplicateId(Rule):
                 shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
                 more = f", {len(group)} calls in all" if len(group) > 2 else ""
                 message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
-                yield self._report("request", message, two.call, severity="error" if together else "warning")
+                finding = self._report("request", message, two.call, severity="error" if together else "warning")
+                yield finding, self._separate(id_, group, exchange, taken) if REDACTED not in id_ else None
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
-        for repeat in pair(request).repeats:
+        for repeat in paired.repeats:
             id_ = repeat.result.call_id or ""
             if (before := lone.get(id_)) is None:
                 continue
@@ -74,25 +75,16 @@ class DuplicateId(Rule):
             del lone[id_]
             which = "the same" if same else "another"
             message = f"{which} result for the call `{excerpt(id_)}`, which has a result already"
-            yield self._report("request", message, repeat.result, severity="warning" if same else "error")
+            yield self._report("request", message, repeat.result, severity="warning" if same else "error"), None
 
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        request = exchange.request
-        if request is None or not permit.allows(self.code, "unsafe"):
-            return
-        turns, paired = _turns(exchange), pair(request)
-        ids = {id_ for each in paired.pairs for id_ in each.ids} | {orphan.result.call_id for orphan in paired.orphans}
-        taken = {id_ for id_ in ids if id_}
-        for id_, group in _groups(request).items():
-            if REDACTED in id_ or next(_twins(group, turns), None) is None:
-                continue
-            renamed = list(_renumber(group, turns, exchange, taken))
-            edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
-            first = renamed[0][0].call
-            shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
-            which = f"later calls of `{excerpt(id_)}`" if id_.strip() else "the calls without an id"
-            title = f"gave {which} and their results new ids: {shown}"
-            yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
+    def _separate(self, id_: str, group: list[Pair], exchange: Exchange, taken: set[str]) -> RequestFix:
+        """Return the fix that gives calls with one id different ones, which join `taken`."""
+        renamed = list(_renumber(group, _turns(exchange), exchange, taken))
+        edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
+        shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
+        which = f"later calls of `{excerpt(id_)}`" if id_.strip() else "the calls without an id"
+        title, (first, new) = f"gave {which} and their results new ids: {shown}", renamed[0]
+        return edits, self.repair("request", "unsafe", title, first.call.pointer, before=id_, after=new)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:

@@ -3,15 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
-from wirelint.fixes.history import cleanings, leaky
+from wirelint.fixes.history import leaky
 from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
-from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, amount, excerpt
+from wirelint.rule import Finding, Fix, Fixable, FixPolicy, RequestRule, RewriteContext, Rewriter, amount, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import Leak, blame, leaks, promises_call
 
 
-class XmlLeak(Rule):
+class XmlLeak(RequestRule):
     """A tool call leaked into the text as native markup of the model.
 
     ## What it does
@@ -48,6 +48,7 @@ class XmlLeak(Rule):
 
     severity = "error"
     layer = "gateway"
+    request_safety = "unsafe"
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -55,27 +56,12 @@ class XmlLeak(Rule):
             return None
         return MarkupPromoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        if not permit.allows(self.code, "unsafe"):
-            return
-        for cleaning in cleanings(exchange):
-            if cleaning.answers:
-                done = "turned markup into calls, which later results answer"
-            elif not permit.clean_history:
-                continue
-            else:
-                how = "the message also holds structurally" if cleaning.duplicate else "never ran"
-                done = f"dropped markup of calls that {how}"
-            title = f"{done}: {excerpt(', '.join(cleaning.names))}"
-            yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
-
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
         for found, cleaning in leaky(exchange):
-            leak = found[0]
+            leak, answers = found[0], cleaning is not None and cleaning.answers
             names = excerpt(", ".join(dict.fromkeys(name for one in found for name in one.names))) or "a tool"
-            answers = cleaning is not None and cleaning.answers
             title = "turn it into calls, which later results answer" if answers else "drop the markup"
-            yield self.finding(
+            finding = self.finding(
                 "request",
                 f"tool call {names} leaked into the history as {leak.dialect} markup; models imitate it",
                 leak.part.pointer,
@@ -84,6 +70,16 @@ class XmlLeak(Rule):
                 confidence="low" if leak.draft else leak.certainty,
                 fix=Fix("unsafe", title) if cleaning is not None else None,
             )
+            if cleaning is None or not (answers or permit.clean_history):
+                yield finding, None
+                continue
+            done = "turned markup into calls, which later results answer"
+            if not answers:
+                how = "the message also holds structurally" if cleaning.duplicate else "never ran"
+                done = f"dropped markup of calls that {how}"
+            title = f"{done}: {excerpt(', '.join(cleaning.names))}"
+            record = self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
+            yield finding, (cleaning.edits, record)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None:

@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text, traits
 from wirelint.events import Delta, Event, Start
-from wirelint.fix import PassingRewriter
+from wirelint.fix import PassingRewriter, RewriteContext, Rewriter
 from wirelint.model import Exchange, Opaque, Request, Text
-from wirelint.rule import REDACTED, Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import REDACTED, Edit, Finding, Fix, Fixable, FixPolicy, RequestRule, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import content_reprs
 from wirelint.text.asking import demands_json
@@ -20,7 +20,7 @@ _UNTYPED = ("bedrock.converse", "google.generate_content")
 """APIs whose content parts have no type."""
 
 
-class ContentReprLeak(Rule):
+class ContentReprLeak(RequestRule):
     """A message contains a serialised list of content parts instead of its text.
 
     ## What it does
@@ -56,22 +56,27 @@ class ContentReprLeak(Rule):
     layer = "client"
     requires_in_reply = frozenset({"more"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for leak in _leaks(exchange):
-            first, shown = leak.found[0], excerpt(leak.part.text[leak.found[0].start : leak.found[0].end])
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        for leak in _leaks(request):
+            first, part, edit = leak.found[0], leak.part, leak.edit
+            shown = excerpt(part.text[first.start : first.end])
             if first.syntax == "JavaScript" and first.says is None:
                 text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
             else:
                 printed = f"printed as {first.syntax}{f', {len(leak.found)} times' if len(leak.found) > 1 else ''}"
                 text = f"the {leak.role} message holds content parts {printed}, not their text: {shown}"
-            yield self.finding(
+            finding = self.finding(
                 "request",
                 text,
-                leak.part.pointer,
+                part.pointer,
                 span=(first.start, first.end),
                 confidence="high" if first.whole and first.syntax != "JSON" else "medium",
-                fix=Fix("safe", "replace the structure by its text") if leak.edit is not None else None,
+                fix=Fix("safe", "replace the structure by its text") if edit is not None else None,
             )
+            after = edit.value if edit is not None and isinstance(edit.value, str) else ""
+            title = f"replaced a list of content parts by its text: {excerpt(after) or '(empty)'}"
+            record = self.repair("request", "safe", title, part.pointer, before=part.text, after=after)
+            yield finding, ((edit,), record) if edit is not None else None
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -89,15 +94,6 @@ class ContentReprLeak(Rule):
         if context.exchange.api not in _WRITABLE or not context.permit.allows(self.code, "unsafe"):
             return None
         return ContentAsText(self, context)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        if not permit.allows(self.code, "safe"):
-            return
-        for leak in _leaks(exchange):
-            if leak.edit is not None:
-                after, part = leak.edit.value if isinstance(leak.edit.value, str) else "", leak.part
-                title = f"replaced a list of content parts by its text: {excerpt(after) or '(empty)'}"
-                yield (leak.edit,), self.repair("request", "safe", title, part.pointer, before=part.text, after=after)
 
 
 def _is_content(api: str, pointer: str) -> bool:
@@ -157,10 +153,7 @@ class _Leak(NamedTuple):
     edit: Edit | None
 
 
-def _leaks(exchange: Exchange) -> Iterator[_Leak]:
-    request = exchange.request
-    if request is None:
-        return
+def _leaks(request: Request) -> Iterator[_Leak]:
     texts = [(message.role, part) for message in request.messages for part in message.parts if isinstance(part, Text)]
     suspects: list[_Leak] = []
     for role, part in texts:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from wirelint.apis.traits import RAW_APIS
 from wirelint.jsonvalues import mapping
 from wirelint.model import Exchange, Request, Text
-from wirelint.rule import REDACTED, Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.rule import REDACTED, Confidence, Edit, Fix, Fixable, FixPolicy, RequestRule, excerpt
 from wirelint.state.ledger import Ledger
-from wirelint.text.families import Missing, family, missing_header
+from wirelint.text.families import family, missing_header
 
 _SHOWN = 48
 
 
-class MissingGenerationPrompt(Rule):
+class MissingGenerationPrompt(RequestRule):
     """A raw prompt of a known chat template lacks the header of the assistant's turn.
 
     ## What it does
@@ -43,36 +43,28 @@ class MissingGenerationPrompt(Rule):
     severity = "warning"
     layer = "client"
     request_apis = RAW_APIS
+    request_safety = "unsafe"
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for part, missing in _found(exchange):
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        if exchange.api not in RAW_APIS or _is_scored(request):
+            return
+        if request.api == "ollama.generate" and request.body.get("raw") is not True:
+            return  # Ollama applies its template
+        for part in [part for message in request.messages if message.role == "user" for part in message.parts]:
+            if not isinstance(part, Text) or REDACTED in part.text[-_SHOWN:]:
+                continue
+            missing = missing_header(part.text, family(exchange.model))
+            if missing is None:
+                continue
             header, end = excerpt(missing.template.header), excerpt(part.text[-_SHOWN:])
             ends = f"the {missing.template.family} prompt ends after the {missing.role} turn ({end})"
             message, fix = f"{ends}; {header} does not follow", Fix("unsafe", f"append {header}")
             span = (len(part.text.rstrip()), len(part.text))
             sure: Confidence = "high" if missing.sure else "medium"
-            yield self.finding("request", message, part.pointer, span=span, confidence=sure, fix=fix)
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        if not permit.allows(self.code, "unsafe"):
-            return
-        for part, missing in _found(exchange):
-            title = f"appended {excerpt(missing.template.header)} to the prompt"
-            edit = Edit("replace", part.pointer, part.text + missing.text)
-            yield (edit,), self.repair("request", "unsafe", title, part.pointer, after=missing.text)
-
-
-def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
-    request = exchange.request
-    if request is None or exchange.api not in RAW_APIS or _is_scored(request):
-        return
-    if request.api == "ollama.generate" and request.body.get("raw") is not True:
-        return  # Ollama applies its template
-    for part in [part for message in request.messages if message.role == "user" for part in message.parts]:
-        if isinstance(part, Text) and REDACTED not in part.text[-_SHOWN:]:
-            missing = missing_header(part.text, family(exchange.model))
-            if missing is not None:
-                yield part, missing
+            title, edit = f"appended {header} to the prompt", Edit("replace", part.pointer, part.text + missing.text)
+            record = self.repair("request", "unsafe", title, part.pointer, after=missing.text)
+            finding = self.finding("request", message, part.pointer, span=span, confidence=sure, fix=fix)
+            yield finding, ((edit,), record)
 
 
 def _is_scored(request: Request) -> bool:

@@ -8,13 +8,13 @@ from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
 from wirelint.fix import PassingRewriter
 from wirelint.model import Exchange, Opaque, Request
-from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
+from wirelint.rule import Edit, Finding, Fix, Fixable, FixPolicy, RequestRule, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 
 _ASKABLE = frozenset({"openai.chat", "openai.completions"})
 
 
-class MissingUsage(Rule):
+class MissingUsage(RequestRule):
     """A stream ends without its token counts.
 
     ## What it does
@@ -46,16 +46,23 @@ class MissingUsage(Rule):
     severity = "warning"
     layer = "gateway"
     request_apis = frozenset({"openai.chat"})
+    request_safety = "unsafe"
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"stream"})
 
-    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        if exchange.request is None or not _should_ask(exchange, exchange.request):
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[Fixable]:
+        if not _should_ask(exchange, request):
             return
         message = "the request does not ask for token counts, so the cost of the stream is unknown"
-        place = "/stream_options" if "stream_options" in exchange.request.body else "/stream"
+        place = "/stream_options" if "stream_options" in request.body else "/stream"
         fix = Fix("unsafe", "ask for them with stream_options.include_usage")
-        yield self.finding("request", message, place, severity="info", layer="client", fix=fix)
+        finding = self.finding("request", message, place, severity="info", layer="client", fix=fix)
+        edit = Edit("replace", "/stream_options", {"include_usage": True})
+        if isinstance(request.body.get("stream_options"), dict):
+            edit = Edit("replace", "/stream_options/include_usage", True)
+        title = "asked for token counts with stream_options.include_usage"
+        after = '"stream_options": {"include_usage": true}'
+        yield finding, ([edit], self.repair("request", "unsafe", title, edit.pointer, after=after))
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request
@@ -68,17 +75,6 @@ class MissingUsage(Rule):
         elif traits(exchange.api).has_usage_unasked:
             message = f"the stream ends without token counts, which {exchange.api} always sends"
             yield self.finding("response", message, event=last, severity="info")
-
-    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        request = exchange.request
-        if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
-            return
-        edit = Edit("replace", "/stream_options", {"include_usage": True})
-        if isinstance(request.body.get("stream_options"), dict):
-            edit = Edit("replace", "/stream_options/include_usage", True)
-        title = "asked for token counts with stream_options.include_usage"
-        after = '"stream_options": {"include_usage": true}'
-        yield [edit], self.repair("request", "unsafe", title, edit.pointer, after=after)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.asks_for_counts or not context.permit.allows(self.code, "unsafe"):

@@ -140,7 +140,7 @@ def _outline(path: Path) -> Rule:
     """Return a stand-in for the rule of a shipped file, made of the docstring and the strings of its class."""
     for node in ast.parse(path.read_bytes()).body:
         match node:
-            case ast.ClassDef(bases=[ast.Name("Rule")]):
+            case ast.ClassDef(bases=[ast.Name("Rule" | "RequestRule")]):
                 members: dict[str, object] = {"__doc__": ast.get_docstring(node)}
                 for statement in node.body:
                     match statement:

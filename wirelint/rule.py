@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack, get_args
 
 import orjson
 
 from wirelint.events import Event
+from wirelint.fix import NO_FIXES
 from wirelint.fix import Answer as Answer
 from wirelint.fix import AppliedFix as AppliedFix
 from wirelint.fix import Edit as Edit
@@ -20,7 +21,7 @@ from wirelint.fix import RequestFix as RequestFix
 from wirelint.fix import RewriteContext as RewriteContext
 from wirelint.fix import Rewriter as Rewriter
 from wirelint.fix import Safety as Safety
-from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Rpc, Text, ToolCall, ToolResult
+from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Request, Rpc, Text, ToolCall, ToolResult
 from wirelint.model import Confidence as Confidence
 from wirelint.model import Layer as Layer
 from wirelint.model import MissingInfo as MissingInfo
@@ -322,6 +323,32 @@ class Rule:
         """Return a finding on a span of a text in the reply."""
         event = None if isinstance(part, Refusal) else part.event_at(span[0])
         return self.finding("response", message, part.pointer, event=event, span=span, **more)
+
+
+Fixable: TypeAlias = "tuple[Finding, RequestFix | None]"
+"""A fault of a request, and its fix if it has one."""
+
+
+class RequestRule(Rule):
+    """Base class of a rule that finds the faults of a request and their fixes in one pass."""
+
+    request_safety: ClassVar[Safety] = "safe"
+    """The lowest safety of the fixes. Without permission for it none is made."""
+
+    def faults(self, request: Request, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[Fixable]:
+        """Yield the faults of the request of an exchange. `permit`: permits nothing if no fix will be made."""
+        return ()
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
+        if exchange.request is not None:
+            for finding, _ in self.faults(exchange.request, exchange, ledger, NO_FIXES):
+                yield finding
+
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
+        if exchange.request is not None and permit.allows(self.code, self.request_safety):
+            for _, fix in self.faults(exchange.request, exchange, ledger, permit):
+                if fix is not None:
+                    yield fix
 
 
 def one_line(text: str) -> str:

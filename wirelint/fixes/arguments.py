@@ -29,13 +29,13 @@ from wirelint.arguments.argument_repairs import Change, Watcher, thought_watcher
 from wirelint.arguments.placeholders import omittable
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
-from wirelint.fix import MOST_HELD, FixPolicy, RequestFix, RewriteContext, first_frame
+from wirelint.fix import MOST_HELD, RewriteContext, first_frame
 from wirelint.fixes.calls import CallRemover
 from wirelint.history.id_demands import mint_where_used
 from wirelint.jsonvalues import write
 from wirelint.model import Exchange, Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
-from wirelint.rule import Finding, Fix, Rule, Safety, Severity
+from wirelint.rule import Fix, Fixable, Rule, Safety, Severity
 from wirelint.state.ledger import Ledger
 from wirelint.text.escaping import REDACTED, excerpt
 from wirelint.text.thinking import NATIVE_TAG, Thinking, may_hold_thinking
@@ -580,28 +580,20 @@ def unmarked(call: ToolCall, found: faults.Polluted, tool: Tool | None) -> Chang
     return Change(made.text, "unsafe", f"remove {what}", f"removed {what}", offset=made.offset)
 
 
-def report_history(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, concatenated: bool) -> Iterator[Finding]:
-    """Yield findings on arguments in the history: on several values in a row, or on all other faults."""
+def history_faults(rule: Rule, exchange: Exchange, ledger: Ledger | None, *, concatenated: bool) -> Iterator[Fixable]:
+    """Yield the damaged arguments in the history: several values in a row, or all other faults."""
     refused = exchange.status is not None and 400 <= exchange.status < 500
     for fault in repairs.past_faults(exchange, ledger):
         if fault.concatenated is concatenated:
             damaged: Severity = "error" if refused else "info" if fault.nothing else "warning"
             severity: Severity = damaged if fault.layer is None else "warning"
-            fix = Fix(fault.safety, f"write them as {excerpt(fault.right)}") if fault.right else None
+            before, after, place = fault.call.arguments.text, fault.right or "", fault.call.pointer
+            fix = Fix(fault.safety, f"write them as {excerpt(after)}") if after else None
             message = f"{fault.name}: in the history the arguments are {fault.words}"
-            yield rule.finding("request", message, fault.call.pointer, layer=fault.layer, severity=severity, fix=fix)
-
-
-def fix_history(
-    rule: Rule, exchange: Exchange, ledger: Ledger | None, permit: FixPolicy, *, concatenated: bool
-) -> Iterator[RequestFix]:
-    """Yield the fixes of the arguments that `report_history` reports."""
-    for fault in repairs.past_faults(exchange, ledger):
-        if fault.concatenated is concatenated and fault.edit is not None and permit.allows(rule.code, fault.safety):
-            before, after = fault.call.arguments.text, fault.right or ""
             title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(after)}"
-            made = rule.repair("request", fault.safety, title, fault.call.pointer, before=before, after=after)
-            yield (fault.edit,), made
+            record = rule.repair("request", fault.safety, title, place, before=before, after=after)
+            finding = rule.finding("request", message, place, layer=fault.layer, severity=severity, fix=fix)
+            yield finding, ((fault.edit,), record) if fault.edit is not None else None
 
 
 # Rewriter for invented arguments and argument policies: it changes arguments while they stream, and removes blocked calls.

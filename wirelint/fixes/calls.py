@@ -21,7 +21,6 @@ from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Fini
 from wirelint.fix import (
     MOST_HELD,
     PassingRewriter,
-    RequestFix,
     RewriteContext,
     WaitingRewriter,
     completes_name,
@@ -31,7 +30,7 @@ from wirelint.fixes.finish import without_calls
 from wirelint.history.id_demands import mint_where_used, wrong_item_ids
 from wirelint.jsonvalues import decode_json, write
 from wirelint.model import Exchange, Json, Request, are_empty
-from wirelint.rule import Finding, Fix, Rule
+from wirelint.rule import Fix, Fixable, Rule
 from wirelint.text.escaping import amount, excerpt, listed, printable
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
@@ -150,26 +149,21 @@ class HeadChange(NamedTuple):
     value: str
 
 
-def report_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Finding]:
-    """Yield findings on wrong ids of items in a request: on ids of other things, or on ids of a wrong form."""
+def item_faults(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[Fixable]:
+    """Yield the wrong ids of items in a request: ids of other things, or ids of a wrong form."""
     for item in wrong_item_ids(exchange):
         if item.mixed_up is mixed_up:
             verdict = "is none of an item" if mixed_up else "does not fit OpenAI's API"
-            yield rule.finding(
+            finding = rule.finding(
                 "request",
                 f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} {verdict}: {item.fault}",
                 item.pointer,
                 severity="error" if item.refused else None,
                 fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
             )
-
-
-def fix_items(rule: Rule, exchange: Exchange, *, mixed_up: bool) -> Iterator[RequestFix]:
-    """Yield the fixes of the ids that `report_items` reports."""
-    for item in wrong_item_ids(exchange):
-        if item.mixed_up is mixed_up and item.edit is not None:
             title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
-            yield (item.edit,), rule.repair("request", "safe", title, item.pointer, before=item.id)
+            record = rule.repair("request", "safe", title, item.pointer, before=item.id)
+            yield finding, ((item.edit,), record) if item.edit is not None else None
 
 
 class ItemIds(PassingRewriter):

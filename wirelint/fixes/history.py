@@ -74,13 +74,6 @@ class Cleaning:
         return tuple(dict.fromkeys(name for leak in self.leaks for name in leak.names))
 
 
-def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
-    """Yield the changes that remove markup from the history of a request, message by message."""
-    for _, cleaning in leaky(exchange):
-        if cleaning is not None:
-            yield cleaning
-
-
 def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | None]]:
     """Yield the leaks of each message that has any, and the change that removes them."""
     request = exchange.request
@@ -112,7 +105,8 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
 
 def claimed(exchange: Exchange) -> frozenset[str]:
     """Return the pointers of results that are no orphans once markup has become calls."""
-    return frozenset(result.pointer for cleaning in cleanings(exchange) for result in cleaning.answers)
+    made = [cleaning for _, cleaning in leaky(exchange) if cleaning is not None]
+    return frozenset(result.pointer for cleaning in made for result in cleaning.answers)
 
 
 def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
