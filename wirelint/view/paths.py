@@ -129,14 +129,6 @@ class _Source:
 # --- following a call -------------------------------------------------------------------------------------------------
 
 
-class _Carried(NamedTuple):
-    """An exchange whose history has the call, and the call with its result there."""
-
-    checked: Checked
-    exchange: Exchange
-    pair: Pair
-
-
 class _Place(NamedTuple):
     """The side of an exchange on which a step happened."""
 
@@ -165,13 +157,13 @@ class _Tracer:
         # The exchange that sends the call back: the first that was answered, if there are several.
         exchange = self._own.exchange
         followers = self._source.followers.get(exchange.id, [])
-        found = [one for number in followers if (one := self._find_in_history(number, received)) is not None]
+        found = [one for number in followers for one in self._find_in_history(number, received)]
         if not found and received.id:
             later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
-            same = (one for number in later if (one := self._find_in_history(number, received, exact=True)) is not None)
+            same = (one for number in later for one in self._find_in_history(number, received, exact=True))
             found = list(islice(same, _MOST_LATER))
-        with_result = [one for one in found if one.pair.answer is not None]
-        carried = next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
+        with_result = [(of, sent) for of, sent in found if sent.answer is not None]
+        carried = next((one for one in with_result if one[0].exchange.ok), next(iter(with_result or found), None))
         self._add_tool_run(received, carried)
         if carried is None:
             if not followers:
@@ -180,7 +172,8 @@ class _Tracer:
             of = _Place(*self._source.items[followers[0]], "request")
             self._add("client", "missing", "continued without the call", at=self._offset_of(of.exchange), of=of)
             return f"the client dropped {_id(received.id)} from the history"
-        return self._add_return(received, carried) or self._add_reaction(carried)
+        of, sent = carried
+        return self._add_return(received, of, sent) or self._add_reaction(of._replace(side="response"))
 
     def _add_emission(self) -> ToolCall | None:
         """Add the steps of model and gateway. Returns the call as the client received it, or None."""
@@ -213,10 +206,11 @@ class _Tracer:
             self._add("gateway", "ok", "passed it through unchanged", at=at, call=call)
         return received
 
-    def _find_in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
+    def _find_in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> Iterator[tuple[_Place, Pair]]:
+        """Yield the request whose history has the call, and the call with its result there, if it is so."""
         checked, exchange = self._source.items[number]
         if exchange.request is None:
-            return None
+            return
         pairs = pair(exchange.request).pairs
         same = next((each for each in reversed(pairs) if call.id and each.call.id == call.id), None)
         if same is None and not exact:
@@ -226,17 +220,18 @@ class _Tracer:
                 has_same_id = call.id and other.id and key(other.id) == key(call.id)
                 if has_same_id or content_of(other.name or "", other.arguments.text) == content:
                     same = each
-        return _Carried(checked, exchange, same) if same is not None else None
+        if same is not None:
+            yield _Place(checked, exchange, "request"), same
 
-    def _add_tool_run(self, call: ToolCall, carried: _Carried | None) -> None:
+    def _add_tool_run(self, call: ToolCall, carried: tuple[_Place, Pair] | None) -> None:
         """Add the exchange between client and tool server, if it is on this wire."""
         request = self._own.exchange.request
         declared = request.tool(call.name) if request is not None else None
-        until = self._source.numbers[carried.exchange.id] if carried is not None else len(self._source.items)
+        until = self._source.numbers[carried[0].exchange.id] if carried is not None else len(self._source.items)
         passed = self._find_tool_call(call, declared, until)
         if passed is None:
             served = self._source.tools.serving(call.name or "", declared)
-            if carried is None or carried.pair.answer is None:
+            if carried is None or carried[1].answer is None:
                 return
             if served:
                 self._add("tool", "failed", f"{served[0].server} serves it, but received no tools/call for it")
@@ -268,10 +263,9 @@ class _Tracer:
         digest = digest_of(call.arguments)
         return next(iter([one for one in between if one.digest == digest] or between), None)
 
-    def _add_return(self, call: ToolCall, carried: _Carried) -> str:
+    def _add_return(self, call: ToolCall, of: _Place, found: Pair) -> str:
         """Add the next request, with call and result as the client has them. Returns the reason if the path ends there."""
-        sent, answer = carried.pair.call, carried.pair.answer
-        at, of = self._offset_of(carried.exchange), _Place(carried.checked, carried.exchange, "request")
+        sent, answer, at = found.call, found.answer, self._offset_of(of.exchange)
         changes = _compare_calls(call, sent)
         if answer is None:
             what = "sent the call back without a result"
@@ -287,9 +281,8 @@ class _Tracer:
         self._add("client", state, what, text, at, changes=changes, of=of, call=sent, near=near, layers=layers)
         return ""
 
-    def _add_reaction(self, carried: _Carried) -> str:
-        exchange, reply, took = carried.exchange, carried.exchange.reply, carried.exchange.timing.duration
-        of = _Place(carried.checked, exchange)
+    def _add_reaction(self, of: _Place) -> str:
+        exchange, reply, took = of.exchange, of.exchange.reply, of.exchange.timing.duration
         at = _plus(self._offset_of(exchange), exchange.timing.first_token or took)
         if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
             status = f"answered {exchange.status}" if exchange.status is not None else "never answered"
