@@ -129,7 +129,7 @@ def write_report(
                 problems=problems,
             )
             staging.commit()
-    return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+    return Written(out, out.stat().st_size, summary.all.exchanges, summary.all.affected, len(problems))
 
 
 def _detail(item: Checked, blocks: Blocks) -> dict[str, Json]:
@@ -214,7 +214,7 @@ def encode_element(kind: str, data: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Count:
-    """Exchanges and findings of one rule, model, provider, layer or API. `affected`: exchanges with findings."""
+    """Exchanges and findings, in all or of one rule, model, provider, layer or API. `affected`: exchanges with findings."""
 
     name: str
     note: str = ""
@@ -255,36 +255,29 @@ class Chart(NamedTuple):
 class Summary:
     """Counts of checked exchanges."""
 
-    exchanges: int = 0
-    affected: int = 0
+    all: Count = field(default_factory=lambda: Count(""))
     unrecognised: int = 0
     rewritten: int = 0
     sources: dict[str, None] = field(default_factory=dict)
-    severities: Counter[str] = field(default_factory=Counter)
     _kinds: dict[str, dict[str, Count]] = field(default_factory=dict)
     _course: list[tuple[float | None, str]] = field(default_factory=list)
 
     def add(self, checked: Checked) -> None:
         record, exchange = checked.record, checked.exchange
-        found = Counter[str](finding.severity for finding in checked.findings)
-        self.exchanges += 1
-        self.affected += bool(found)
         self.unrecognised += exchange is None
         self.rewritten += is_rewritten(record)
         self.sources[record.source] = None
-        self.severities.update(found)
         names = {"api": checked.api, "model": printable(checked.model), "provider": name_provider(checked)}
-        for kind, name in names.items():
-            count = self._count(kind, name)
+        counts = [self.all, *(self._count(kind, name) for kind, name in names.items())]
+        for count in counts:
             count.exchanges += 1
-            count.affected += bool(found)
-            count.findings.update(found)
-        counts = {}
+        affected = {}
         for finding in checked.findings:
-            for count in (self._count("rule", finding.code, finding.name), self._count("layer", finding.layer)):
+            rule, layer = self._count("rule", finding.code, finding.name), self._count("layer", finding.layer)
+            for count in (*counts, rule, layer):
                 count.findings[finding.severity] += 1
-                counts[id(count)] = count
-        for count in counts.values():
+                affected[id(count)] = count
+        for count in affected.values():
             count.affected += 1
         self._course.append((record.timing.started, worst(checked.findings) or "clean"))
 
