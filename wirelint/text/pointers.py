@@ -96,36 +96,31 @@ def locate(text: str, pointer: str) -> tuple[int, int, bool]:
     return start, end, True
 
 
-def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False) -> tuple[int, int] | None:
+def spelled(
+    text: str, start: int, end: int, wanted: str, span: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
     """Return the span of a text in the strings of a part of JSON, escapes included; None without a match.
 
-    `whole`: the text must be the whole string.
+    `span`: the text must be a whole string, and these are the offsets in it that are wanted.
     """
-    if not wanted:
-        return None
-    for at, raw, decoded in _strings(text, start, end):
-        if whole and decoded != wanted:
-            continue
-        offset = decoded.find(wanted)
-        if offset >= 0:
-            return within(raw, at, offset, offset + len(wanted))
+    for at, raw, decoded in _strings(text, start, end) if wanted else ():
+        if span is not None and decoded == wanted:
+            return _within(raw, at, *span)
+        if span is None and (offset := decoded.find(wanted)) >= 0:
+            return _within(raw, at, offset, offset + len(wanted))
     return None
 
 
 def matching(text: str, start: int, end: int, pattern: re.Pattern[str]) -> tuple[int, int] | None:
-    """Return the span of a pattern's match in the strings of a part of JSON, as spelled; None without a match.
-
-    If the pattern has a group `at`, that group is the match.
-    """
-    group: int | str = "at" if "at" in pattern.groupindex else 0
+    """Return the span of a pattern's group `at` in the strings of a part of JSON, as spelled; None without a match."""
     for at, raw, decoded in _strings(text, start, end):
         found = pattern.search(decoded)
         if found is not None:
-            return within(raw, at, *found.span(group))
+            return _within(raw, at, *found.span("at"))
     return None
 
 
-def within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
+def _within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
     """Convert offsets in a decoded string to offsets of the text that spells it `raw`, from `at` on."""
     if "\\" not in raw:
         return at + start, at + end

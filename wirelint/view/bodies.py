@@ -36,7 +36,7 @@ from wirelint.events import Frame
 from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.text.escaping import printable
-from wirelint.text.pointers import escaped, locate, matching, spelled, within
+from wirelint.text.pointers import escaped, locate, matching, spelled
 from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
 from wirelint.wire import Sniffer
@@ -261,27 +261,21 @@ class Source:
             return
         if finding.pointer is None or frame.data is None:
             raw = frame.raw.decode("utf-8", "replace").strip()
-            yield Evidence(raw, *_quoted(finding, raw, 0, len(raw)), event)
+            yield Evidence(raw, *(_quoted(finding, raw, 0, len(raw)) or (0, 0)), event)
             return
         text = frame.data
         start, end, found = locate(text, finding.pointer)
         if not found:
             start, end = 0, len(text)
-        quoted = _quoted(finding, text, start, end) if finding.span is None else (start, start)
-        fragment = _fragment(part, event, finding.span) if quoted[0] == quoted[1] else None
-        if fragment is not None:
-            whole, first, last = fragment
-            if (place := spelled(text, start, end, whole, whole=True)) is not None:
-                yield Evidence(text, *within(text[slice(*place)], place[0], first, last), event)
-                return
-        yield Evidence(text, *_stretch(finding, part, text, start, end, exact=found), event)
+        is_quoted = finding.span is None and _quoted(finding, text, start, end) is not None
+        fragment = None if is_quoted else _fragment(part, event, finding.span)
+        place = spelled(text, start, end, *fragment) if fragment is not None else None
+        yield Evidence(text, *(place or _stretch(finding, part, text, start, end, exact=found)), event)
 
 
 def _text_of(part: Part | None) -> str:
     match part:
-        case Text(text) | Reasoning(text):
-            return text
-        case ToolResult():
+        case Text() | Reasoning() | ToolResult():
             return part.text
         case ToolCall():
             return part.arguments.text
@@ -298,7 +292,7 @@ def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
         yield Evidence(_text_of(part), start, end, joined=True)
 
 
-def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tuple[str, int, int] | None:
+def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tuple[str, tuple[int, int]] | None:
     """Return the piece of a part's text that an event carried, and the evidence in it; None if unknown."""
     if not isinstance(part, Text | Reasoning | ToolCall):
         return None
@@ -308,7 +302,7 @@ def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tu
             end = next((other for other, _ in pairs[number + 1 :] if other > start), len(text))
             first, last = span or (start, end)
             if end > start and first < end and last > start:
-                return text[start:end], max(first - start, 0), min(last, end) - start
+                return text[start:end], (max(first - start, 0), min(last, end) - start)
     return None
 
 
@@ -317,15 +311,12 @@ def _stretch(
 ) -> tuple[int, int]:
     """Return the offsets of the evidence in a stretch of JSON. `exact`: the stretch is the value itself."""
     if finding.span is not None and (whole := _text_of(part)):
-        wanted = whole[slice(*finding.span)]
-        place = spelled(text, start, end, whole, whole=True)
+        place = spelled(text, start, end, whole, finding.span)
+        place = place or spelled(text, start, end, whole[slice(*finding.span)])
         if place is not None:
-            return within(text[slice(*place)], place[0], *finding.span)
-        if (spot := spelled(text, start, end, wanted)) is not None:
-            return spot
+            return place
     start, end = _argument(finding, part, text) or (start, end)
-    found = _quoted(finding, text, start, end)
-    if found[0] != found[1]:
+    if (found := _quoted(finding, text, start, end)) is not None:
         return found
     for wanted in _hints(finding, part):
         if (at := spelled(text, start, end, wanted)) is not None:
@@ -346,7 +337,7 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
             return start, end
     for pattern in _patterns(finding):
         if (at := re.search(pattern, text)) is not None:
-            return at.span("at" if "at" in at.re.groupindex else 0)
+            return at.span("at")
     return None
 
 
@@ -362,26 +353,26 @@ def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int]
     return None
 
 
-def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place of a quotation of the message; an empty place at `start` if there is none."""
+def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int] | None:
+    """Return the place of a quotation of the message; None if there is none."""
     end = min(end, start + _MOST)
     for pattern in _patterns(finding):
         if (place := matching(text, start, end, re.compile(pattern))) is not None:
             return place
-    return start, start
+    return None
 
 
 def _patterns(finding: Finding) -> Iterator[str]:
-    """Yield patterns of the quotations in a message. Quotations have white space folded and their middle left out."""
+    """Yield patterns of the quotations (group `at`) in a message. Their white space is folded, their middle left out."""
     member = _MEMBER.match(finding.message)
     for found in _QUOTED.finditer(finding.message):
         quoted = next(group for group in found.groups() if group is not None)
         words = quoted.split("…")[0].split()
         if len("".join(words)) < 2:
             continue
-        pattern = r"\s+".join(map(re.escape, words))
+        pattern = "(?P<at>" + r"\s+".join(map(re.escape, words)) + ")"
         if member is not None:
-            yield f'"{re.escape(member[1])}"\\s*:\\s*"?(?P<at>{pattern})'
+            yield f'"{re.escape(member[1])}"\\s*:\\s*"?{pattern}'
         yield pattern
 
 
