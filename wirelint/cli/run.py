@@ -146,7 +146,7 @@ def _parts(settings: Sequence[str], captures: str, runs: Sequence[str]) -> list[
 def closing(parts: list[Path], captures: str, command: Sequence[str], is_blind: bool) -> Iterator[str]:
     """Yield the summary and what to do next. `is_blind`: clients use no proxy for servers on this machine."""
     summary = Summary.of(parts)
-    if not summary.exchanges:
+    if not summary.spoken:
         if captures:
             name = shlex.quote(command[0])
             yield "wirelint: no exchange with a model was seen"
@@ -172,7 +172,6 @@ _RULES_SHOWN = 8
 class Summary:
     """Counts of exchanges by API and model, of findings by rule, and of fixes."""
 
-    exchanges: int = 0
     fixes: int = 0
     spoken: Counter[str] = field(default_factory=Counter)
     spending: Spending = field(default_factory=Spending)
@@ -203,7 +202,7 @@ class Summary:
         if self.fixes:
             counts.append(f"{self.fixes} fixed")
         spoken = ", ".join(name if count == 1 else f"{count} × {name}" for name, count in self.spoken.most_common(4))
-        yield f"{counted(self.exchanges, 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
+        yield f"{counted(self.spoken.total(), 'exchange')} ({spoken}): {', '.join(counts) or 'nothing found'}"
         if self.spending.counted:
             yield f"tokens: {spending_line(self.spending)}"
         width = max((len(name) for _, name, _ in self.rules), default=0)
@@ -213,7 +212,6 @@ class Summary:
             yield f"  … and {len(self.rules) - _RULES_SHOWN} more rules"
 
     def _add(self, record: dict[str, Json]) -> None:
-        self.exchanges += 1
         self.fixes += len(mappings(record.get("fixes")))
         who = " ".join(str(record[key]) for key in ("api", "model") if record.get(key))
         self.spoken[_plain(who) or "unread"] += 1

@@ -57,22 +57,18 @@ class Sums:
 
     @property
     def document(self) -> dict[str, Json]:
-        first = self.mean_first_token
+        """The counts as JSON. `cost`: None without token counts or without a price table."""
+        first, spent = self.mean_first_token, self.spending
         return {
             "exchanges": self.exchanges,
             "in": self.sent,
             "out": self.received,
             "fixed": self.fixed,
-            "cost": _cost(self.spending),
+            "cost": cost_text(spent) if spent.counted and price_table() else None,
             "first": round(first, 1) if first is not None else None,
             "took": round(self.took, 1),
             "issues": {severity: self.severities[severity] for severity in SEVERITIES},
         }
-
-
-def _cost(spent: Spending) -> str | None:
-    """Return the cost as text; None without token counts or without a price table."""
-    return cost_text(spent) if spent.counted and price_table() else None
 
 
 class Totals:
