@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from wirelint import lexicon
@@ -161,9 +161,10 @@ def reported_beside_lookups(
             one
             for one in idle
             if _names_act(one, done[0], told, told & given)
-            or (by_me and is_named_apart(one, used, sentence.masked, least=2))
+            or (by_me and is_named_apart(one, used, sentence.masked, least=1 if told & given else 2))
         )
-        one = idle[0] if len(told & given) > 1 or ordered else next(named, None)
+        figure = by_me is not None and any(word.isdigit() and len(word) > 1 for word in told & given)
+        one = idle[0] if len(told & given) > 1 or ordered or figure else next(named, None)
         if one is not None:
             return Claim(one.kinds, "", "said", sentence.masked, *sentence.span), one
     return None
@@ -299,7 +300,11 @@ def is_named_apart(one: Ability, used: Sequence[Ability], text: str, least: int 
     """
     others = words_in(" ".join(told_by(other.tool) for other in used))
     own = told_by(one.tool) if least > 1 else " ".join(name_words(one.tool.name))
-    return len((words_in(own) - others - STOP) & words_in(text)) >= least
+    return len(_stems(words_in(own) - others - STOP) & _stems(words_in(text))) >= least
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
 
 
 def _names_act(one: Ability, done: str, told: frozenset[str], echo: frozenset[str]) -> bool:
