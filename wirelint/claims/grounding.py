@@ -502,6 +502,11 @@ _SEVERAL = 3
 """Number of earlier results in one unit from which a reply may compute any value in many steps."""
 
 
+def _is_years_off(one: Date, other: Date) -> bool:
+    """Return True for the same day of another year: twelve months after a date of the conversation."""
+    return (one.day, one.month) == (other.day, other.month)
+
+
 @remembered
 def particulars(text: str) -> frozenset[str]:
     """Return the numbers, the beginnings of longer words, and the pairs of ideographs and kana of a text."""
@@ -634,7 +639,9 @@ class Given:
         """Return True if a sentence has a value, a code or, with `names`, a name that the conversation does not give."""
         if any(one.value in self._new for one in self._stated if one.sentence == sentence):
             return True
-        if any(not any(one.agrees(day) for day in self._days) for one in dates(sentence.masked)):
+        if any(
+            not any(one.agrees(day) or _is_years_off(one, day) for day in self._days) for one in dates(sentence.masked)
+        ):
             return True
         named = [found["name"] for found in _NAME.finditer(sentence.masked)] if names else []
         named += _CODE.findall(sentence.masked)

@@ -140,6 +140,8 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
     if not failed.is_counted:
         reasons = frozenset(word for word in reasons if not word[0].isdigit())
     of_it = own | reasons | causes
+    if _tells_item(fact, turn.prose):
+        return True
     if any(map(_PHRASES["partly"].search, texts)):
         return True
     if any(pattern_of(state).search(text) for state in _bad_states(fact.result.text) for text in texts):
@@ -160,6 +162,19 @@ def _may_be_told(failed: Failed, turn: Turn, texts: Sequence[str]) -> bool:
         return True
     asks = (one.masked for one in turn.prose.sentences if one.question and _PHRASES["once_more"].search(one.masked))
     return any(not particulars(text).isdisjoint(own) for text in asks)
+
+
+def _tells_item(fact: Fact, prose: Prose) -> bool:
+    return any(item in prose.text for item in _failed_items(object_of(fact.result.text), 0))
+
+
+def _failed_items(document: Json, depth: int) -> Iterator[str]:
+    """Yield the texts in lists of failures: `"failed_addresses": ["t@oldmail.example"]`."""
+    for key, cell in document.items() if isinstance(document, dict) else ():
+        if isinstance(cell, list) and any(map(_counts_failures, (key, name_words(key)[0] if name_words(key) else key))):
+            yield from (item for item in cell if isinstance(item, str) and len(item) > _SHORT_STATE)
+        elif isinstance(cell, dict) and depth < _DEEPEST:
+            yield from _failed_items(cell, depth + 1)
 
 
 def _bad_states(text: str) -> set[tuple[int, int]]:
@@ -244,7 +259,7 @@ def failed_act(turn: Turn) -> Contradiction | None:
         for one in failed_in_the_end(turn)
         if (one.words or one.fact.outcome.error) and not one.looks and not one.fact.able.shell
     ]
-    for fact in failed:
+    for fact in (one for one in failed if not _tells_item(one, prose)):
         own = words_of_call(fact)
         others = [words_of_call(one) for one in turn.known if one is not fact]
         for sentence in statements(prose):

@@ -64,8 +64,9 @@ def pattern_of(key: str | _State) -> re.Pattern[str]:
     ]
     unspaced = [re.escape(word) for word in words if word[0] >= FIRST_UNSPACED]
     bounded = "|".join(sorted(map(re.escape, spaced), key=len, reverse=True)).replace("'", "['’]")
-    # The vowel signs of Hindi are no letters to `re`.
-    return re.compile("|".join([rf"(?<![\w-])(?:{bounded})(?![\w\u0900-\u097f-])", *unspaced]), re.IGNORECASE)
+    # The vowel signs of Hindi are no letters to `re`. "Alle 10:20" tells a time in Italian.
+    form = rf"(?<![\w-])(?:{bounded})(?![\w\u0900-\u097f-]| \d\d?[:.]\d\d)"
+    return re.compile("|".join([form, *unspaced]), re.IGNORECASE)
 
 
 def states_of(key: str, cell: Json) -> set[_State]:
