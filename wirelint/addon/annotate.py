@@ -27,14 +27,14 @@ from mitmproxy import http
 
 from wirelint.addon.log import log_exchange
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.capture.format import END_HEADER, NAMES, beside_received, beside_sent, decode, encode, times_of
+from wirelint.capture.format import END_HEADER, NAMES, beside_sent, decode, encode
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
 from wirelint.capture.store import Piece, Store
 from wirelint.capture.streams import StreamStrings
-from wirelint.capture.writers.flows import flow_bytes, make_flow
+from wirelint.capture.writers.flows import finished, make_flow
 from wirelint.engine import INTERNAL_NAME, Engine, internal, lower
 from wirelint.jsonvalues import decode_json
 from wirelint.lexicon import compile_patterns
@@ -196,7 +196,6 @@ def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> 
     flow = make_flow(record)
     flow.client_conn, flow.server_conn = copy.copy(original.client_conn), copy.copy(original.server_conn)
     flow.timestamp_created, flow.is_replay = original.timestamp_created, original.is_replay
-    flow.comment, flow.marked = made.comment, made.marker
     flow.request.data.host, flow.request.data.port = original.request.host, original.request.port
     for message, other in ((flow.request, original.request), (flow.response, original.response)):
         if message is not None and other is not None:
@@ -206,12 +205,7 @@ def captured_copy(original: http.HTTPFlow, record: Record, made: Annotation) -> 
         flow.response.data.reason = original.response.data.reason
         if record.end != "complete":
             flow.response.headers[END_HEADER] = record.end
-
-    def make() -> bytes:
-        flow.metadata = {**made.metadata, **prefixed({**beside_received(record), **times_of(record)})}
-        return flow_bytes(flow)
-
-    return make
+    return functools.partial(finished, flow, record, made.comment, made.marker, made.metadata)
 
 
 def capture(store: Store, flow: http.HTTPFlow, checked: Checked) -> None:

@@ -10,7 +10,7 @@ import base64
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import get_args
@@ -50,52 +50,49 @@ def schema() -> dict[str, Json]:
 
 def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
     """Return one line with its line feed. `annotations` replace the record's own, never the recorded traffic."""
-    extra = {**record.annotations, **(annotations or {})}
+    extra, facts = {**record.annotations, **(annotations or {})}, beside(record)
     line: dict[str, Json] = {
         "format": FORMAT,
         "id": record.id,
         **{name: extra.pop(name, None) for name in _ANNOTATIONS[:3]},
-        "end": record.end,
-        "error": record.error,
-        "timing": encode_timing(record.timing),
+        **{name: facts.pop(name) for name in ("end", "error", "timing")},
         **{name: extra.pop(name, None) or [] for name in _ANNOTATIONS[3:]},
         **{name: value for name, value in extra.items() if name not in _OWN},
         "request": {
             "method": record.method,
             "url": record.url,
-            "headers": _join(record.request_headers),
-            **_body(record.request_body),
+            **_message(record.request_headers, record.request_body),
         },
         "response": {
             "status": record.status,
-            "headers": _join(record.response_headers),
-            **_body(record.response_body),
-            "chunks": encode_chunks(record.chunks),
+            **_message(record.response_headers, record.response_body),
+            "chunks": facts.pop("chunks"),
         },
         **changes(record),
-        **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
+        **facts,
     }
     return dump_printable(line) + b"\n"
 
 
-def encode_timing(timing: Timing) -> dict[str, Json]:
-    return dict(zip(_TIMES, (timing.started, timing.first_byte, timing.first_token, timing.duration), strict=True))
+def beside(record: Record) -> dict[str, Json]:
+    """Return the values of an exchange that are neither in its messages nor annotations."""
+    timing = record.timing
+    times = timing.started, timing.first_byte, timing.first_token, timing.duration
+    return {
+        "end": record.end,
+        "error": record.error,
+        "timing": dict(zip(_TIMES, times, strict=True)),
+        "chunks": [[time, size] for time, size in record.chunks],
+        **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
+    }
 
 
-def encode_chunks(chunks: Iterable[tuple[float, int]]) -> list[Json]:
-    return [[time, size] for time, size in chunks]
-
-
-def changes(record: Record) -> dict[str, Json]:
-    """Return the members `forwarded`, `delivered` and `fixes` of a changed record."""
-    made: dict[str, Json] = {}
-    if record.forwarded is not None:
-        made["forwarded"] = encode_sent(record.forwarded)
-    if record.delivered is not None:
-        made["delivered"] = encode_sent(record.delivered)
-    if record.fixes:
-        made["fixes"] = encode_fixes(record.fixes)
-    return made
+def changes(record: Record, most: int | None = None) -> dict[str, Json]:
+    """Return the members `forwarded`, `delivered` and `fixes` of a changed record. `most`: the largest body, in bytes."""
+    sides = {"forwarded": record.forwarded, "delivered": record.delivered}
+    made = {name: _message(sent.headers, sent.body, most) for name, sent in sides.items() if sent is not None}
+    fixes: list[Json] = [{name: getattr(fix, name) for name in _FIX} for fix in record.fixes]
+    return {**made, "fixes": fixes} if fixes else {**made}
 
 
 def decode(value: Json, source: str, place: str) -> Record:
@@ -195,31 +192,20 @@ def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
     return tuple(fixes)
 
 
-def encode_sent(sent: Sent) -> dict[str, Json]:
-    return {"headers": _join(sent.headers), **_body(sent.body)}
-
-
-def encode_fixes(fixes: Iterable[AppliedFix]) -> list[Json]:
-    return [{name: getattr(fix, name) for name in _FIX} for fix in fixes]
-
-
-def _join(headers: Headers) -> dict[str, Json]:
-    """Return headers with repeated names joined by a comma (RFC 9110, 5.3), under their first spelling."""
+def _message(headers: Headers, body: bytes | None, most: int | None = None) -> dict[str, Json]:
+    """Return a message, with repeated headers joined by a comma (RFC 9110, 5.3) under their first spelling. A body of
+    more than `most` bytes is left out."""
     spelling: dict[str, str] = {}
     joined: dict[str, Json] = {}
     for name, value in headers:
         first = spelling.setdefault(name.lower(), name)
         joined[first] = f"{joined[first]}, {value}" if first in joined else value
-    return joined
-
-
-def _body(body: bytes | None) -> dict[str, Json]:
-    if body is None:
-        return {"body": None}
+    if body is None or (most is not None and len(body) > most):
+        return {"headers": joined, "body": None}
     try:
-        return {"body": body.decode()}
+        return {"headers": joined, "body": body.decode()}
     except UnicodeDecodeError:
-        return {"body_base64": base64.b64encode(body).decode()}
+        return {"headers": joined, "body_base64": base64.b64encode(body).decode()}
 
 
 def _read_body(message: Mapping[str, Json]) -> bytes | None:
@@ -307,30 +293,18 @@ _LARGEST = 4 << 20
 
 def beside_received(record: Record) -> dict[str, Json]:
     """Return metadata of a flow that shows the received messages."""
-    sides = {"forwarded": record.forwarded, "delivered": record.delivered}
-    bounded = {name: _bounded(sent) for name, sent in sides.items() if sent is not None}
-    return mapping(printable(changes(record.but(**bounded))))
+    return mapping(printable(changes(record, _LARGEST)))
 
 
 def beside_sent(record: Record) -> dict[str, Json]:
     """Return metadata of a flow that shows the sent messages."""
     received: dict[str, Json] = {}
     if record.forwarded is not None:
-        received["request"] = encode_sent(_bounded(Sent(record.request_headers, record.request_body)))
+        received["request"] = _message(record.request_headers, record.request_body, _LARGEST)
     if record.delivered is not None:
-        received["response"] = encode_sent(_bounded(Sent(record.response_headers, record.response_body)))
-    made: dict[str, Json] = {"received": received} if received else {}
-    if record.fixes:
-        made["fixes"] = encode_fixes(record.fixes)
-    return mapping(printable(made))
-
-
-def times_of(record: Record) -> dict[str, Json]:
-    """Return times of an exchange and of the chunks of its reply, for which a flow has no field."""
-    made: dict[str, Json] = {"timing": encode_timing(record.timing)}
-    if record.chunks:
-        made["chunks"] = encode_chunks(record.chunks)
-    return made
+        received["response"] = _message(record.response_headers, record.response_body, _LARGEST)
+    fixes = changes(record.but(forwarded=None, delivered=None))
+    return mapping(printable({"received": received, **fixes} if received else fixes))
 
 
 def restored(record: Record, beside: Mapping[str, Json]) -> Record:
@@ -367,7 +341,3 @@ def _with_sides(record: Record, beside: Mapping[str, Json]) -> Record:
         delivered = Sent(record.response_headers, record.response_body)
         record = record.but(response_headers=response.headers, response_body=response.body)
     return record.but(forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
-
-
-def _bounded(sent: Sent) -> Sent:
-    return sent if len(sent.body or b"") <= _LARGEST else Sent(sent.headers, None)

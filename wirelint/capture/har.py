@@ -23,10 +23,9 @@ from wirelint import __version__
 from wirelint.capture.format import (
     END_HEADER,
     as_number,
+    beside,
     changes,
     dump,
-    encode_chunks,
-    encode_timing,
     printable,
     read_end,
     read_headers,
@@ -110,8 +109,8 @@ def _records(entry: Mapping[str, Json], from_mitmproxy: bool) -> Iterator[Record
         error=error,
         form="har",
     )
-    beside = entry.get(BESIDE)
-    yield restored(record, beside) if isinstance(beside, dict) else record
+    values = entry.get(BESIDE)
+    yield restored(record, values) if isinstance(values, dict) else record
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:
@@ -189,17 +188,6 @@ def _encode(record: Record, annotations: Mapping[str, Json], comment: str) -> Js
     date = _NO_TIME
     with contextlib.suppress(ValueError, OverflowError, OSError, TypeError):
         date = datetime.fromtimestamp(timing.started, UTC).isoformat(timespec="milliseconds")  # type: ignore[arg-type]
-    beside: dict[str, Json] = {
-        "id": record.id,
-        "url": record.url,
-        "end": record.end,
-        "error": record.error,
-        "timing": encode_timing(timing),
-        "chunks": encode_chunks(record.chunks),
-        **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
-        **annotations,
-        **changes(record),
-    }
     request: dict[str, Json] = {
         "method": record.method,
         "url": record.url,
@@ -232,7 +220,7 @@ def _encode(record: Record, annotations: Mapping[str, Json], comment: str) -> Js
         "cache": {},
         "timings": {"send": 0, "wait": first or 0.0, "receive": max(whole - (first or 0.0), 0.0)},
         "comment": comment,
-        BESIDE: beside,
+        BESIDE: {"id": record.id, "url": record.url, **beside(record), **annotations, **changes(record)},
     }
 
 

@@ -139,11 +139,11 @@ def _har(items: Iterator[Checked]) -> Iterator[bytes]:
 def _flows(items: Iterator[Checked]) -> Iterator[bytes]:
     # Loading mitmproxy takes most of a second, and only these files need it.
     from wirelint.addon.annotate import annotation
-    from wirelint.capture.writers.flows import flow_of
+    from wirelint.capture.writers.flows import finished, make_flow
 
     for checked in items:
         made = annotation(checked)
-        yield flow_of(checked.record, made.comment, made.marker, made.metadata)
+        yield finished(make_flow(checked.record), checked.record, made.comment, made.marker, made.metadata)
 
 
 _PIECES = {"har": _har, "mitm": _flows, "jsonl": _lines}

@@ -18,7 +18,7 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.net.http import status_codes
 
-from wirelint.capture.format import NAMES, beside_received, beside_sent, printable, times_of
+from wirelint.capture.format import NAMES, beside, beside_received, beside_sent, printable
 from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.writers import write_pieces
@@ -121,17 +121,14 @@ def make_flow(record: Record) -> http.HTTPFlow:
     return flow
 
 
-def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
-    """Return a record as a flow with the received messages, and the sent ones in its metadata, as in `flows.mitm`."""
-    flow = make_flow(record)
+def finished(flow: http.HTTPFlow, record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
+    """Return the bytes of a flow of `make_flow`, with the sent messages and what else a flow cannot show beside it."""
     flow.comment, flow.marked = comment, marked
-    beside: dict[str, Json] = {**times_of(record), **beside_received(record), "end": record.end}
-    if record.missing:
-        beside["lacks"] = list[Json](sorted(record.missing))
-    if flow.response is not None and record.error is not None:
-        beside["error"] = record.error
-    beside = {**metadata, **{f"{_OURS}{name}": item for name, item in beside.items()}}
-    flow.metadata = {name: printable(item) for name, item in beside.items()}
+    values: dict[str, Json] = {name: item for name, item in beside(record).items() if item not in (None, [])}
+    if flow.response is None:
+        values.pop("error", None)
+    values = {f"{_OURS}{name}": item for name, item in {**values, **beside_received(record)}.items()}
+    flow.metadata = {name: printable(item) for name, item in {**metadata, **values}.items()}
     return flow_bytes(flow)
 
 
