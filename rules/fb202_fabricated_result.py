@@ -41,10 +41,10 @@ class FabricatedResult(Rule):
     name or in the sentences behind it), one of several objects by name, or one of several calls of a tool, one value
     of another row among several of a row, a line of a table or a list that alone gives another value than its row
     has, a row called the cheapest or the longest that is neither the first nor the last of its column, "seven of the
-    eight are open" against five, a total, a mean or a number under the name of a column that is that of no rows, a
-    report that tells nothing of a failure (every result is an error; the last result of an action has an error, a
-    state such as `rejected`, a list or number of failures or a failed line) or tells its action as done, values of
-    the one thing whose look-up failed, another test outcome or argument.
+    eight are open" and "four dirty rooms" against five, a total, a mean or a number under the name of a column that
+    is that of no rows, a report that tells nothing of a failure (every result is an error; the last result of an
+    action has an error, a state such as `rejected`, a list or number of failures or a failed line) or tells its
+    action as done, values of the one thing whose look-up failed, another test outcome or argument.
 
     ## Why is this bad?
     Conclusions from a fabricated result look exactly like those from a real one. An error retold as "nothing found"
@@ -56,15 +56,15 @@ class FabricatedResult(Rule):
     ## False positives
     Silent on markup in code or block quotes or that the user asked about, on code blocks if the user asks for JSON,
     an example or code, on values that follow from the results or are anywhere in the conversation, on ranges and on
-    what is usual, on new values where the results have more than three numbers, unless two digits of one of them
-    have changed places or one of five or more is another, on flags and states that a later result changed, on
-    arguments that a result repeats, on counts other than of rows in a state, on the cheapest of a part ("with
-    breakfast", "before noon"), on totals with another number of the conversation added or taken off, on narrowed
-    denials ("no urgent mails"), on dates and times relative to today, in another time zone or beside a duration, on
-    states that an action of the turn may have changed or that are expected, when one of several results supports
-    the text, when the text admits the error, repeats its words or its reason, or tells of a part only, when another
-    action succeeded after the failed one, and beside images and files. Results of more than 20,000 characters or
-    240 numbers and replies of more than 8,000 characters are not compared. Errors that an MCP server returned on
+    what is usual, on new values where the results have more than three numbers, unless two digits of one of them have
+    changed places or one of five or more is another, on flags and states that a later result changed, on arguments
+    that a result repeats, on counts other than of rows in a state or with a word in common, on the cheapest of a part
+    ("with breakfast", "before noon"), on totals with another number of the conversation added or taken off, on
+    narrowed denials ("no urgent mails"), on dates and times relative to today, in another time zone or beside a
+    duration, on states that an action of the turn may have changed or that are expected, when one of several results
+    supports the text, when the text admits the error, repeats its words or its reason, or tells of a part only, when
+    another action succeeded after the failed one, and beside images and files. Results of more than 20,000 characters
+    or 240 numbers and replies of more than 8,000 characters are not compared. Errors that an MCP server returned on
     this wire are `mcp-error-swallowed`.
 
     ## Fix safety

@@ -1,4 +1,4 @@
-"""Numbers of rows in a state, "seven of the eight lifts are open", against those of the results."""
+"""Numbers of rows in a state or a group, "seven of the eight lifts are open", against those of the results."""
 
 from __future__ import annotations
 
