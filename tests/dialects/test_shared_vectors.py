@@ -22,7 +22,7 @@ from tests.dialects.test_dialects import calls_in, without
 from tests.fixes.drive import run
 from tests.selection import in_batches, rotated
 from wirelint.dialects.reader import Block
-from wirelint.dialects.scan import FAMILIES, find, is_damaged
+from wirelint.dialects.scan import FAMILIES, find, is_damaged, may_hold_markup
 from wirelint.model import Json, Tool
 from wirelint.text import control_tokens, thinking
 from wirelint.text.framing import Framer
@@ -66,6 +66,8 @@ def agrees(vector: Vector) -> bool:
     blocks = find(vector.text, vector.tools)
     if not blocks:
         return vector.expect in ("none", "reasoning", "control_token")
+    if not may_hold_markup(vector.text, vector.tools):
+        return False
     declared = {tool.name for tool in vector.tools}
     match vector.expect:
         case "call" | "salvage":

@@ -95,6 +95,8 @@ def _read_deepseek_call(reader: Reader, section: _DeepSeekCalls, *, begun: bool)
         section.fenced = True if section.fenced is None else section.fenced
         section.end = name.end()
         _read_deepseek_body(reader, name["name"], section)
+    elif reader.char(reader.space(section.end)) == "{":
+        _read_deepseek_body(reader, first, section)
 
 
 def _read_deepseek_body(reader: Reader, name: str, section: _DeepSeekCalls) -> None:

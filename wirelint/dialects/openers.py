@@ -372,8 +372,11 @@ class OpenerIndex:
     def heads(self, kind: Anchor | None) -> set[str]:
         return {head for opener in self.kinds.get(kind, ()) for head in heads(opener)}
 
-    def _find_groups(self, text: str, names: frozenset[str]) -> list[_Group]:
+    def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
+        return self._groups_in(text, frozenset(names))
+
+    def _find_groups(self, text: str, names: frozenset[str]) -> list[_Group]:
         present = {cue for cue in self._cues if cue in text}
         found = [group for group in self._searched if not present.isdisjoint(group.cues)]
         for group in self._initial:
@@ -385,7 +388,7 @@ class OpenerIndex:
         return found
 
     def search(self, reader: Reader) -> Search:
-        return Search(self._groups_in(reader.shadow, frozenset(reader.tools)), reader)
+        return Search(self.groups_in(reader.shadow, reader.tools), reader)
 
     def may_begin(self, text: str) -> bool:
         """Return True if a text may begin with an opener that begins with a literal, whole or cut off.

@@ -29,6 +29,7 @@ from wirelint.dialects.openers import Opener, OpenerIndex, full_pattern, length,
 from wirelint.dialects.reader import (
     OPENER_REST,
     TURN_AFTER,
+    ZERO_WIDTH,
     Block,
     Match,
     Reader,
@@ -285,9 +286,22 @@ def may_begin(text: str) -> bool:
     return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
 
 
+def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
+    """Return True if `find` may find anything."""
+    return _may_hold(text, {tool.name for tool in tools}) and any(True for _ in _marks(text, tools))
+
+
+def _may_hold(text: str, names: Collection[str]) -> bool:
+    """Return True if any view of a text may have an opener or a closer: a cheap look, False for most clean text."""
+    if "<" in text or "&" in text or "\\" in text:
+        return True
+    return bool(OPENERS.groups_in(text.lstrip(ZERO_WIDTH), names))
+
+
 def has_opener(text: str, tools: Sequence[Tool] = (), start: int = 0) -> bool:
     """Return True if a text holds a complete opener at or after `start`."""
-    return any(place >= start for place in _marks(text, tools, closers=False))
+    may_hold = _may_hold(text, {tool.name for tool in tools})
+    return may_hold and any(place >= start for place in _marks(text, tools, closers=False))
 
 
 def next_opener(text: str, start: int = 0, tools: Sequence[Tool] = ()) -> int | None:

@@ -550,10 +550,8 @@ def _read_pair(reader: Reader, grammar: Table, body: Body, tool: Tool | None) ->
 
 def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None:
     start = head.end()
-    # Without an opening tag of the value its closer must not be that of another call.
-    ends = (grammar.key,) if head["value"] is not None else (grammar.key, grammar.call_end, grammar.call)
-    end = reader.next(start, grammar.value_end, *ends)
-    if end is not None and end.re == grammar.value_end:
+    end = reader.next(start, grammar.value_end, grammar.key)
+    if end is not None and end.re == grammar.value_end and _is_own_closer(reader, head, end, grammar):
         _add(body, head, reader.value(start, end.start()), grammar)
         body.end = end.end()
         return
@@ -569,6 +567,14 @@ def _read_value(reader: Reader, head: Match, grammar: Table, body: Body) -> None
 def _cut_short(reader: Reader, stop: Match | None, grammar: Table, body: Body) -> None:
     """End the body with an argument that is not whole, at the end of its call."""
     body.cut_off(stop.end() if stop is not None and stop.re == grammar.call_end else reader.stop(stop))
+
+
+def _is_own_closer(reader: Reader, head: Match, end: Match, grammar: Table) -> bool:
+    """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
+    if head["value"] is not None:
+        return True
+    stop = reader.next(head.end(), grammar.value_end, grammar.call_end, grammar.call)
+    return stop is not None and stop.start() == end.start()
 
 
 def _add(body: Body, head: Match, text: str, grammar: Table) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from wirelint.apis.traits import history_of, is_raw, is_signed, traits
 from wirelint.dialects.reader import NativeCall
-from wirelint.dialects.scan import find, next_opener
+from wirelint.dialects.scan import find, may_hold_markup
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore
@@ -83,7 +83,7 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
     marks = MarkCount(names, _TIMES)
     for position, message in enumerate(request.messages):
         texts = [part for part in message.parts if isinstance(part, Text)] if message.role == "assistant" else []
-        if all(next_opener(part.text, 0, request.tools) is None for part in texts):
+        if not any(may_hold_markup(part.text, request.tools) for part in texts):
             continue
         judged += 1
         if judged > _MOST_JUDGED:

@@ -69,6 +69,8 @@ class Framer:
 
         `think-leak` moves reasoning with its delimiters; one delimiter removed alone would hide the reasoning.
         """
+        if not control_tokens.may_hold_token(text):
+            return None
         if self._read[0] is not text:  # the rule asks twice for one text
             self._read = (text, without_mentions(text, control_tokens.find(text)))
         tokens = self._read[1]

@@ -19,7 +19,7 @@ from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.dialects.reader import CONTROL, Block, NativeCall
-from wirelint.dialects.scan import SPEAKERS, find, is_damaged, look
+from wirelint.dialects.scan import SPEAKERS, find, is_damaged, look, may_hold_markup
 from wirelint.fix import MOST_HELD
 from wirelint.model import (
     Choice,
@@ -109,7 +109,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
         return
     for choice in reply.choices:
         for part in _joined(choice.parts, request):
-            if isinstance(part, Text | Reasoning | Refusal):
+            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text, request.tools):
                 shown, left, fences = part.text, MOST_MASKED, 0
                 for blocks in siblings(part.text, find(part.text, request.tools)):
                     fences += OWN_FENCE.match(part.text, blocks[0].start) is not None
@@ -142,6 +142,8 @@ def _joined(parts: Sequence[Part], request: Request) -> Iterator[Part]:
 
 def _cut_call(text: str, request: Request) -> int | None:
     """Return the place of a call of a declared tool within which a text ends; None without one."""
+    if not may_hold_markup(text, request.tools):
+        return None
     seen = look(text, request.tools)
     if seen.open is None or not seen.hopeful or (seen.begun is not None and seen.begun.complete):
         return None
@@ -159,7 +161,7 @@ def are_too_many(text: str, tools: Sequence[Tool]) -> bool:
 
     All markup is found here, so that the rules find it in memory: a long reply is read in a thread, and judged on the loop.
     """
-    blocks = find(text, tools)
+    blocks = find(text, tools) if may_hold_markup(text, tools) else ()
     if sum(map(text.count, ("`", "~~~", ">>>"))) <= MOST_MASKED:
         return False
     runs = [(run[0].start, run[-1].end) for run in siblings(text, blocks)]
@@ -180,8 +182,9 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
-    """Return the spans of all tool calls in native markup in a text."""
-    return ((block.start, block.end) for block in find(text, request.tools) if block.calls)
+    """Yield the spans of all tool calls in native markup in a text."""
+    if may_hold_markup(text, request.tools):
+        yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
