@@ -1,6 +1,6 @@
 r"""Dialect tables: the TOML files of this package, one beside each module that reads its families.
 
-    [lfm]                                            a family; its reader is `read_lfm` in the module of the same name, if any,
+    [lfm]                                            a family; its reader is `read_lfm` in the module of that name, if any,
     rank = 1                                         or the module's `read` with a grammar from the table
     openers = ['(?&bar)tool_call_start\|{1,2}>']     see `openers` for the syntax
     speakers.lfm2 = ["lfm"]                          dialect → model families
