@@ -48,13 +48,6 @@ class Held(Protocol):
         """Return all held bytes, because no more input will arrive."""
 
 
-class HeldMessages(Held, Protocol):
-    """WebSocket messages held back from a client."""
-
-    def take_ready(self) -> Iterable[bytes]:
-        """Return the messages to send before the current one."""
-
-
 class StreamedReply:
     """One reply in transit. No method raises.
 

@@ -46,7 +46,7 @@ def foreign_value(turn: Turn) -> Contradiction | None:
     """Return the one value of another row among several of one row, in a column whose own cell the reply leaves out."""
     for text in dict.fromkeys([*turn.returned, *side_by_side(turn.known)]):
         for table in tables(text):
-            found = sorted(_mentions(turn.prose, table), key=lambda one: one.start) if len(table) > 1 else []
+            found = sorted(_mentions(turn.prose, table), key=lambda one: one[:2]) if len(table) > 1 else []
             if against := _foreign(turn, text, table, found):
                 return against
     return None

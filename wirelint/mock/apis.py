@@ -68,7 +68,7 @@ class Turn:
     options: Options
     rng: random.Random
     replies: tuple[Reply, ...] = ()
-    """The choices of the answer, as far as they are planned."""
+    """The choices of the answer: none before they are planned."""
 
     @property
     def reply(self) -> Reply:
